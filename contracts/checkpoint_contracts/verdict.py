@@ -1,0 +1,71 @@
+"""What a contract says of a subject."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from checkpoint_contracts.evidence import CrashPoint
+
+
+class Outcome(enum.StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_APPLICABLE = "not applicable"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Symptom(enum.StrEnum):
+    """The kind of thing that went wrong: part of what makes two failures one cause."""
+
+    RESUME_FAILED = "resume failed"
+    HANG = "hang"
+    CHECK_FAILED = "check failed"
+    CHECK_HANG = "check hang"
+    DIFFERENT_RESULT = "different result"
+    DONE_AGAIN = "done again"
+    STARTS_OVER = "starts over"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One way in which one experiment broke a promise."""
+
+    contract: str
+    point: CrashPoint
+    symptom: Symptom
+    headline: str
+    """What is lost, in the user's terms, without the subject's name: ``killed at step 41 (rename
+    state.json.tmp → state.json): resume exits 1``."""
+    expected: str
+    seen: str
+    likely_cause: str
+    """The likely cause and how to mend it, a sentence or two."""
+
+    @property
+    def cause(self) -> tuple[str, str, Symptom]:
+        """Findings of one cause are reported once and counted."""
+        return (self.contract, self.point.signature, self.symptom)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A cause that was seen again when it was replayed."""
+
+    finding: Finding
+    count: int
+    """How many experiments showed this cause, the replayed one among them."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    contract: str
+    outcome: Outcome
+    reason: str = ""
+    """Why, in a sentence; for *passed* empty or ``sampled n/m``."""
+    failures: tuple[Failure, ...] = ()
+    faults_failed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    states_explored: int = 0
+    states_total: int = 0

@@ -1,0 +1,40 @@
+"""What the user asked for, validated once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from checkpoint_contracts.evidence import Fault
+
+KEEP_BYTES = 1 << 30
+SELF_CHECK_POINTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """All ``--checkpoint-*`` values that an examination depends on. Times in seconds."""
+
+    rootdir: Path
+    """Where ``.checkpoint-contracts/`` is kept."""
+    faults: frozenset[Fault] = frozenset({Fault.KILL, Fault.TORN})
+    time_budget_s: float = 120.0
+    max_states: int = 2000
+    exhaustive: bool = False
+    seed: int = 0
+    run_deadline_s: float = 600.0
+    """Of setup, run and the first check."""
+    deadline_s: float | None = None
+    """Of a resume or a later check; None: max(10, 5 × its undisturbed time)."""
+    allow_network: bool = False
+    allow_outside: tuple[Path, ...] = ()
+    keep_tmpdir: bool = False
+    tmpdir_on: Path | None = None
+    workdir: Path | None = None
+    """Under which workspaces are made; None: /dev/shm if it has room, else TMPDIR."""
+    keep_bytes: int = KEEP_BYTES
+    """Cap of all kept wrecks together."""
+    self_check_points: int = SELF_CHECK_POINTS
+    restart_ratio: float = 0.9
+    contracts: frozenset[str] | None = None
+    """Ids that were selected; None: all. Faults that none of them needs are not explored."""

@@ -1,0 +1,1 @@
+"""Record one run of a subject at the system-call level."""

@@ -1,0 +1,221 @@
+"""What one recorded call did to the tree.
+
+An :class:`Operation` is one system call that matters for durability, at its place in the one order
+in which the supervisor let all threads of all processes of the subject proceed. What it did is a
+tuple of *effects* that become visible together: a kill leaves all of them or none, only the last
+:class:`Write` can be cut short. Effects name inodes by :data:`~pytest_checkpoint.tree.image.NodeId`
+and never by path, so that renames, hard links and descriptors that outlive a name come out right.
+
+A call that failed has ``error`` set and no effects. It is kept: a failed fsync persists nothing, and
+the person who reads the log wants to see it.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_checkpoint.tree.image import NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new inode under a name. ``kind`` as in :class:`NodeKind`; ``target`` for symlinks."""
+
+    directory: NodeId
+    name: bytes
+    node: NodeId
+    kind: NodeKind
+    mode: int
+    target: bytes = b""
+    device: int = 0
+
+
+class NodeKind(enum.StrEnum):
+    FILE = "file"
+    DIRECTORY = "directory"
+    SYMLINK = "symlink"
+    FIFO = "fifo"
+    SOCKET = "socket"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateUnnamed:
+    """A new file without a name (O_TMPFILE); a later :class:`Link` may give it one."""
+
+    node: NodeId
+    mode: int
+
+
+class Origin(enum.StrEnum):
+    """How bytes came into a file."""
+
+    CALL = "call"
+    """write, sendfile, copy_file_range …: a crash may cut it short."""
+    MAPPED = "mapped"
+    """Stored through a shared mapping: seen afterwards, so its cuts say nothing."""
+    ARRIVED = "arrived"
+    """Came whole, with a rename or link from outside the recorded tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Bytes put at an offset."""
+
+    node: NodeId
+    offset: int
+    data: bytes | memoryview
+    origin: Origin = Origin.CALL
+    durable: bool = False
+    """Written through O_SYNC, O_DSYNC or RWF_(D)SYNC: on disk when the call returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    node: NodeId
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """fallocate(2): ``zero`` clears the range; ``keep_size`` leaves the length as it is."""
+
+    node: NodeId
+    offset: int
+    length: int
+    zero: bool
+    keep_size: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    directory: NodeId
+    name: bytes
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Unlink:
+    """A name goes: unlink, rmdir, or a rename to somewhere outside the recorded tree."""
+
+    directory: NodeId
+    name: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """One atomic step on one or two directories; replaces what the target name held."""
+
+    source_directory: NodeId
+    source_name: bytes
+    target_directory: NodeId
+    target_name: bytes
+    exchange: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetMode:
+    node: NodeId
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetOwner:
+    node: NodeId
+    user: int
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetTime:
+    """The modification time as it stood after the call; restored, never compared."""
+
+    node: NodeId
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetAttribute:
+    """An extended attribute; ``value`` None removes it."""
+
+    node: NodeId
+    name: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A call that makes data durable. ``node`` None: the whole file system (sync, syncfs)."""
+
+    node: NodeId | None
+    data_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MapShared:
+    """The file is mapped shared and writable from here on: its stores cannot be seen one by one."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Bytes appended to the events file: one line, or several written at once."""
+
+    data: bytes
+
+
+Effect = (
+    Create
+    | CreateUnnamed
+    | Write
+    | Truncate
+    | Allocate
+    | Link
+    | Unlink
+    | Rename
+    | SetMode
+    | SetOwner
+    | SetTime
+    | SetAttribute
+    | Sync
+    | MapShared
+    | Event
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One call, in order. ``step`` counts from 1; step 0 is the moment before the first.
+
+    ``path`` and ``target_path`` are for people: relative to the recorded directory, the workspace
+    being ``w`` and TMPDIR ``t``. ``time_ns`` is monotonic, from the start of the run.
+    """
+
+    step: int
+    call: str
+    path: bytes
+    effects: tuple[Effect, ...]
+    target_path: bytes = b""
+    process: int = 0
+    thread: int = 0
+    time_ns: int = 0
+    error: int = 0
+
+    @property
+    def is_event(self) -> bool:
+        return any(isinstance(effect, Event) for effect in self.effects)
+
+    @property
+    def write(self) -> Write | None:
+        """The write that a crash may cut short, if this operation holds one."""
+        for effect in self.effects:
+            if isinstance(effect, Write) and effect.origin is Origin.CALL:
+                return effect
+        return None
+
+
+WORKSPACE: Final = b"w"
+TEMPORARY: Final = b"t"

@@ -1,0 +1,1 @@
+"""Say what was found: progress, failures, the matrix."""

@@ -1,0 +1,1 @@
+"""Derive every state that a crash could leave from one recording."""

@@ -1,0 +1,31 @@
+"""The program under test: how to run it, resume it and check its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Command = tuple[str, ...]
+"""Arguments, ``{workspace}`` not yet replaced. Run without a shell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A subject, validated: what every way of naming one is turned into."""
+
+    name: str
+    run: Command
+    resume: Command
+    check: Command
+    setup: Command | None = None
+    outputs: tuple[str, ...] = ()
+    ephemeral: tuple[str, ...] = ()
+    capabilities: frozenset[str] = frozenset()
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    resume_attempts: int = 1
+    working_directory: Path
+    """Where every command is started: where pytest was."""
+    defined_at: tuple[Path, int] | None = None
+    """File and line of the function that names it, for reports."""

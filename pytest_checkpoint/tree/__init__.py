@@ -1,0 +1,1 @@
+"""A directory tree as a value: read it from disk, compare it, write it back."""

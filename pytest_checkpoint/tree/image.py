@@ -1,0 +1,63 @@
+"""What a directory tree holds at one moment, as an immutable value.
+
+An :class:`Image` is a small file system: numbered nodes (the inodes) and directories that name
+them. Hard links are two names of one node. Times are kept so that they can be restored, but they do
+not count when two images are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from pytest_checkpoint.tree.content import Content
+
+NodeId = int
+"""Identity of an inode within one recording: never used twice, also when the kernel reuses it."""
+
+ROOT: NodeId = 0
+"""The node of the recorded directory itself."""
+
+Attributes = Mapping[bytes, bytes]
+NO_ATTRIBUTES: Attributes = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What every inode has. ``mode`` holds permission bits only (``0o7777``)."""
+
+    mode: int
+    owner: tuple[int, int] = (0, 0)
+    mtime_ns: int = 0
+    attributes: Attributes = field(default=NO_ATTRIBUTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File(Node):
+    content: Content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directory(Node):
+    entries: Mapping[bytes, NodeId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symlink(Node):
+    target: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Special(Node):
+    """A FIFO, a socket or a device: it has a type and no content."""
+
+    kind: str
+    device: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A tree: its nodes by number, :data:`ROOT` among them. Unreachable nodes may be present."""
+
+    nodes: Mapping[NodeId, Node]
