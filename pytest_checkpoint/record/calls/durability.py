@@ -1,0 +1,142 @@
+"""Calls that make things durable, and shared mappings.
+
+The machine under the tests stays up, so nothing is really flushed: a sync of a recorded file
+succeeds at once and is written down. What it would have made durable is the power-loss models'
+business.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Final
+
+from pytest_checkpoint.record.caller import Caller, PassOn, is_regular, signed
+from pytest_checkpoint.record.operations import Sync
+from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.reply import Reply, Value
+from pytest_checkpoint.tree.image import NodeId
+
+Arguments = tuple[int, ...]
+
+_PROT_WRITE: Final = 2
+_MS_SYNC: Final = 4
+
+
+def fsync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    return _sync_one(recorder, caller, "fsync", arguments[0], data_only=False)
+
+
+def fdatasync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    return _sync_one(recorder, caller, "fdatasync", arguments[0], data_only=True)
+
+
+def _sync_one(
+    recorder: Recorder, caller: Caller, call: str, number: int, *, data_only: bool
+) -> Reply:
+    status = caller.descriptor_status(number)
+    if recorder.is_events(caller, number):
+        return Value()
+    node: NodeId | None = None
+    if is_regular(status):
+        node = recorder.tree.file(status)
+    elif stat.S_ISDIR(status.st_mode):
+        node = recorder.tree.directory((status.st_dev, status.st_ino))
+    if node is None:
+        raise PassOn
+    recorder.catch_up(caller)
+    recorder.record(caller, call, recorder.tree.path(node), Sync(node, data_only))
+    return Value()
+
+
+def sync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    recorder.catch_up(caller)
+    recorder.record(caller, "sync", b"", Sync(None, data_only=False))
+    return Value()
+
+
+def syncfs(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    status = caller.descriptor_status(arguments[0])
+    if status.st_dev != recorder.tree.events[0]:
+        raise PassOn
+    recorder.catch_up(caller)
+    recorder.record(caller, "syncfs", b"", Sync(None, data_only=False))
+    return Value()
+
+
+def mmap(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    """Notified for shared mappings; one of a recorded file begins to be watched."""
+    number = signed(arguments[4])
+    if number < 0:
+        raise PassOn
+    node = recorder.tracked_file(caller, number)
+    if arguments[2] & _PROT_WRITE:
+        recorder.begin_mapping(caller, "mmap", node, number)
+    else:
+        recorder.shared_readable = True
+    raise PassOn
+
+
+def mprotect(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    """A shared mapping that was read-only may become writable."""
+    if recorder.shared_readable:
+        start, length = arguments[:2]
+        for path, node in _mapped_in(recorder, caller, start, start + length):
+            descriptor = _descriptor_of(caller, path)
+            if descriptor is not None:
+                recorder.begin_mapping(caller, "mprotect", node, descriptor)
+            else:
+                recorder.mapped.unreadable.append(node)
+    raise PassOn
+
+
+def msync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    start, length, flags = arguments[:3]
+    if flags & _MS_SYNC:
+        for _, node in _mapped_in(recorder, caller, start, start + length):
+            recorder.catch_up(caller)
+            recorder.record(
+                caller, "msync", recorder.tree.path(node), Sync(node, data_only=True)
+            )
+    raise PassOn
+
+
+def _mapped_in(
+    recorder: Recorder, caller: Caller, start: int, end: int
+) -> list[tuple[tuple[int, int], NodeId]]:
+    """Recorded files that the caller maps shared in a range of its addresses."""
+    found: dict[tuple[int, int], NodeId] = {}
+    try:
+        with open(f"/proc/{caller.thread}/maps", "rb") as lines:
+            for line in lines:
+                fields = line.split(None, 5)
+                low, high = (int(part, 16) for part in fields[0].split(b"-"))
+                if low >= end or high <= start or b"s" not in fields[1]:
+                    continue
+                major, minor = (int(part, 16) for part in fields[3].split(b":"))
+                identity = (os.makedev(major, minor), int(fields[4]))
+                node = recorder.tree.by_identity(identity)
+                if node is not None:
+                    found[identity] = node
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ESRCH):
+            raise PassOn from error
+        raise
+    return list(found.items())
+
+
+def _descriptor_of(caller: Caller, identity: tuple[int, int]) -> int | None:
+    """Some descriptor of the caller for the file, if it is still open."""
+    folder = f"/proc/{caller.thread}/fd"
+    try:
+        for name in os.listdir(folder):
+            try:
+                status = os.stat(f"{folder}/{name}")
+            except FileNotFoundError:
+                continue  # closed by another thread meanwhile
+            if (status.st_dev, status.st_ino) == identity:
+                return int(name)
+    except OSError:
+        return None
+    return None

@@ -1,0 +1,82 @@
+"""Which handler carries out which call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.calls import data, durability, metadata, names, network, opens
+from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.reply import Reply
+from pytest_checkpoint.record.syscalls import Architecture
+
+Handler = Callable[[Recorder, Caller, tuple[int, ...]], Reply]
+
+HANDLERS: Final[dict[str, Handler]] = {
+    "open": opens.open_,
+    "creat": opens.creat,
+    "openat": opens.openat,
+    "openat2": opens.openat2,
+    "write": data.write,
+    "pwrite64": data.pwrite64,
+    "writev": data.writev,
+    "pwritev": data.pwritev,
+    "pwritev2": data.pwritev2,
+    "sendfile": data.sendfile,
+    "copy_file_range": data.copy_file_range,
+    "splice": data.splice,
+    "truncate": data.truncate,
+    "ftruncate": data.ftruncate,
+    "fallocate": data.fallocate,
+    "rename": names.rename,
+    "renameat": names.renameat,
+    "renameat2": names.renameat2,
+    "link": names.link,
+    "linkat": names.linkat,
+    "unlink": names.unlink,
+    "unlinkat": names.unlinkat,
+    "rmdir": names.rmdir,
+    "mkdir": names.mkdir,
+    "mkdirat": names.mkdirat,
+    "symlink": names.symlink,
+    "symlinkat": names.symlinkat,
+    "mknod": names.mknod,
+    "mknodat": names.mknodat,
+    "bind": names.bind,
+    "chmod": metadata.chmod,
+    "fchmod": metadata.fchmod,
+    "fchmodat": metadata.fchmodat,
+    "fchmodat2": metadata.fchmodat2,
+    "chown": metadata.chown,
+    "lchown": metadata.lchown,
+    "fchown": metadata.fchown,
+    "fchownat": metadata.fchownat,
+    "utime": metadata.utime,
+    "utimes": metadata.utimes,
+    "futimesat": metadata.futimesat,
+    "utimensat": metadata.utimensat,
+    "setxattr": metadata.setxattr,
+    "lsetxattr": metadata.lsetxattr,
+    "fsetxattr": metadata.fsetxattr,
+    "removexattr": metadata.removexattr,
+    "lremovexattr": metadata.lremovexattr,
+    "fremovexattr": metadata.fremovexattr,
+    "fsync": durability.fsync,
+    "fdatasync": durability.fdatasync,
+    "sync": durability.sync,
+    "syncfs": durability.syncfs,
+    "mmap": durability.mmap,
+    "mprotect": durability.mprotect,
+    "msync": durability.msync,
+    "connect": network.connect,
+}
+
+
+def by_number(architecture: Architecture) -> dict[int, Handler]:
+    """The handlers of the calls that this architecture has."""
+    return {
+        number: HANDLERS[name]
+        for name, number in architecture.numbers.items()
+        if name in HANDLERS
+    }

@@ -1,0 +1,111 @@
+"""The kit's end: ask the server of a slot to run things there."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pytest_checkpoint
+from pytest_checkpoint.errors import HarnessError
+from pytest_checkpoint.record.request import Request, Result
+
+_SERVER = "import sys; sys.path[:0] = {path!r}; from pytest_checkpoint.record.server import main; main({fd})"
+
+
+class SlotClient:
+    """A slot of our own while the ``with`` block lasts; removed at its end, however it ends."""
+
+    def __init__(self, base: Path, number: int | None = None) -> None:
+        self._base = base
+        self._wanted = number
+
+    def __enter__(self) -> Self:
+        ours, theirs = socket.socketpair()
+        root = str(Path(pytest_checkpoint.__file__).parent.parent)
+        with theirs:
+            self._server = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-I",
+                    "-c",
+                    _SERVER.format(path=[root], fd=theirs.fileno()),
+                ],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self._socket = ours
+        self._lines = ours.makefile("rb")
+        try:
+            answer = self._ask({"base": str(self._base), "number": self._wanted})
+            if "error" in answer:
+                raise HarnessError(answer["error"])
+        except BaseException:
+            self._close()
+            raise
+        self.path = Path(answer["path"])
+        self.number = int(answer["number"])
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close()
+
+    def run(self, request: Request) -> Result:
+        """Carry out one execution and wait for it; HarnessError if the kit itself failed."""
+        self._socket.sendall(request.dump() + b"\n")
+        result = Result.load(self._line())
+        if result.failure is not None:
+            raise HarnessError(result.failure)
+        return result
+
+    @property
+    def workspace(self) -> Path:
+        return self.path / "w"
+
+    @property
+    def temporary(self) -> Path:
+        return self.path / "t"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events"
+
+    def _ask(self, question: dict[str, object]) -> dict[str, str]:
+        self._socket.sendall(json.dumps(question).encode() + b"\n")
+        answer: dict[str, str] = json.loads(self._line())
+        return answer
+
+    def _line(self) -> bytes:
+        line = self._lines.readline()
+        if not line:
+            code = self._server.wait()
+            raise HarnessError(f"the recording server ended unexpectedly (status {code})")
+        return line
+
+    def _close(self) -> None:
+        """Hang up, and wait until everything has been ended and removed."""
+        self._lines.close()
+        self._socket.close()
+        self._server.wait()
+
+
+def environment(slot: SlotClient, *, keep_tmpdir: bool) -> dict[str, str]:
+    """What a subject's processes inherit: ours, and where its things are."""
+    inherited = dict(os.environ)
+    inherited["CHECKPOINT_WORKSPACE"] = str(slot.workspace)
+    inherited["CHECKPOINT_EVENTS"] = str(slot.events)
+    inherited["PYTHONDONTWRITEBYTECODE"] = "1"
+    if not keep_tmpdir:
+        inherited["TMPDIR"] = str(slot.temporary)
+    return inherited

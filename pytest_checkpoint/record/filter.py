@@ -1,0 +1,129 @@
+"""The seccomp filter: which calls stop at the supervisor, which are refused outright.
+
+Everything that can change a file, a name, their attributes or their durability is notified; opens
+only where their flags can create or cut. Reads never stop. Calls whose effects could not be seen
+one by one fail as on a kernel that lacks them, so that programs take their ordinary path:
+io_uring_setup, io_setup and the newest xattr calls (ENOSYS), FICLONE and FICLONERANGE (EOPNOTSUPP).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_checkpoint.record.syscalls import Architecture
+
+RET_ALLOW: Final = 0x7FFF0000
+RET_NOTIFY: Final = 0x7FC00000
+RET_ERRNO: Final = 0x00050000
+
+_LOAD_WORD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
+_JUMP_EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
+_JUMP_GREATER_EQUAL: Final = 0x35
+_JUMP_SET: Final = 0x45
+_RETURN: Final = 0x06
+
+_OFFSET_NUMBER: Final = 0
+_OFFSET_ARCHITECTURE: Final = 4
+_OFFSET_ARGUMENTS: Final = 16
+
+_FICLONE: Final = 0x40049409
+_FICLONERANGE: Final = 0x4020940D
+_TMPFILE_BIT: Final = 0o20000000
+_MAP_SHARED: Final = 1
+_PROT_WRITE: Final = 2
+
+_NOTIFIED: Final = (
+    "write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice",
+    "ftruncate", "truncate", "fallocate", "creat", "openat2", "link", "linkat", "rename",
+    "renameat", "renameat2", "unlink", "unlinkat", "symlink", "symlinkat", "mkdir", "mkdirat",
+    "rmdir", "mknod", "mknodat", "fsync", "fdatasync", "sync", "syncfs", "msync", "chmod",
+    "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "utime", "utimes",
+    "futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr", "removexattr",
+    "lremovexattr", "fremovexattr", "connect", "bind",
+)  # fmt: skip
+
+_REFUSED: Final = ("io_uring_setup", "io_setup", "setxattrat", "removexattrat")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bits:
+    """Notify only if ``argument & mask`` is not zero."""
+
+    call: str
+    argument: int
+    mask: int
+
+
+_OPEN_BITS: Final = os.O_CREAT | os.O_TRUNC | _TMPFILE_BIT
+_CONDITIONAL: Final = (
+    _Bits("open", 1, _OPEN_BITS),
+    _Bits("openat", 2, _OPEN_BITS),
+    _Bits("mmap", 3, _MAP_SHARED),
+    _Bits("mprotect", 2, _PROT_WRITE),
+)
+
+
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+def _argument(index: int) -> int:
+    """Offset of the low word (both architectures are little-endian)."""
+    return _OFFSET_ARGUMENTS + 8 * index
+
+
+def program(architecture: Architecture) -> bytes:
+    """The filter as an array of ``struct sock_filter`` (8 bytes each)."""
+    numbers = architecture.numbers
+    refuse = RET_ERRNO | errno.ENOSYS
+    code = [
+        _instruction(_LOAD_WORD, _OFFSET_ARCHITECTURE),
+        _instruction(_JUMP_EQUAL, architecture.audit, 1, 0),
+        _instruction(_RETURN, refuse),
+        _instruction(_LOAD_WORD, _OFFSET_NUMBER),
+    ]
+    if architecture.foreign_from is not None:
+        code += [
+            _instruction(_JUMP_GREATER_EQUAL, architecture.foreign_from, 0, 1),
+            _instruction(_RETURN, refuse),
+        ]
+    for name in _REFUSED:
+        code += _when(numbers[name], [_instruction(_RETURN, refuse)])
+    code += _when(numbers["ioctl"], _clone_requests())
+    for name in _NOTIFIED:
+        if name in numbers:
+            code += _when(numbers[name], [_instruction(_RETURN, RET_NOTIFY)])
+    for bits in _CONDITIONAL:
+        if bits.call in numbers:
+            code += _when(numbers[bits.call], _when_bits(bits))
+    code.append(_instruction(_RETURN, RET_ALLOW))
+    return b"".join(code)
+
+
+def _when(number: int, body: list[bytes]) -> list[bytes]:
+    """``body`` must return; it may load other words, since nothing after it runs."""
+    return [_instruction(_JUMP_EQUAL, number, 0, len(body)), *body]
+
+
+def _when_bits(bits: _Bits) -> list[bytes]:
+    return [
+        _instruction(_LOAD_WORD, _argument(bits.argument)),
+        _instruction(_JUMP_SET, bits.mask, 0, 1),
+        _instruction(_RETURN, RET_NOTIFY),
+        _instruction(_RETURN, RET_ALLOW),
+    ]
+
+
+def _clone_requests() -> list[bytes]:
+    unsupported = RET_ERRNO | errno.EOPNOTSUPP
+    return [
+        _instruction(_LOAD_WORD, _argument(1)),
+        _instruction(_JUMP_EQUAL, _FICLONE, 1, 0),
+        _instruction(_JUMP_EQUAL, _FICLONERANGE, 0, 1),
+        _instruction(_RETURN, unsupported),
+        _instruction(_RETURN, RET_ALLOW),
+    ]

@@ -1,0 +1,101 @@
+"""The recording as it is written, operation by operation, and read back whole.
+
+A recording is a folder: ``operations.jsonl`` (first line: the start), ``data.bin`` (bytes of writes
+and of the files that were there before). It is written while the job runs, so that a job that is
+killed leaves the recording of exactly what it did.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from pytest_checkpoint.errors import HarnessError
+from pytest_checkpoint.record import codec
+from pytest_checkpoint.record.operations import Operation
+from pytest_checkpoint.tree.image import Image
+
+FORMAT: Final = 1
+_OPERATIONS: Final = "operations.jsonl"
+_DATA: Final = "data.bin"
+
+
+class Journal:
+    """Writes a recording. Not for reading while it is open."""
+
+    def __init__(self, folder: Path, start: Image, events: bytes, slot: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._data_file = open(folder / _DATA, "wb")  # noqa: SIM115 - closed by __exit__
+        self._lines = open(folder / _OPERATIONS, "w", encoding="ascii")  # noqa: SIM115 - same
+        self._data = codec.DataWriter(self._data_file)
+        head = {
+            "format": FORMAT,
+            "slot": slot,
+            "events": codec.text(events),
+            "start": codec.encode_image(start, self._data),
+        }
+        self._lines.write(json.dumps(head) + "\n")
+
+    def append(self, operation: Operation) -> None:
+        self._lines.write(codec.encode_operation(operation, self._data) + "\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._data_file.close()
+        self._lines.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One recorded run: where it began and what it did, in order."""
+
+    slot: str
+    """The directory that was recorded: the recording belongs to this path."""
+    start: Image
+    start_events: bytes
+    operations: tuple[Operation, ...]
+
+
+def load(folder: Path) -> Recording:
+    """Read a recording; HarnessError with a sentence if it is not whole."""
+    try:
+        with open(folder / _OPERATIONS, encoding="ascii") as lines:
+            head = json.loads(lines.readline())
+            if head["format"] != FORMAT:
+                raise HarnessError(
+                    f"the recording in {folder} was written by another version; record again"
+                )
+            read = _reader(folder / _DATA)
+            start = codec.decode_image(head["start"], read)
+            operations = tuple(codec.decode_operation(line, read) for line in lines)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HarnessError(
+            f"the recording in {folder} cannot be read ({error}); delete it and record again"
+        ) from error
+    return Recording(head["slot"], start, codec.raw(head["events"]), operations)
+
+
+def _reader(path: Path) -> codec.Reader:
+    with open(path, "rb") as file:
+        size = path.stat().st_size
+        whole = (
+            memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            if size
+            else memoryview(b"")
+        )
+
+    def read(offset: int, length: int) -> memoryview:
+        return whole[offset : offset + length]
+
+    return read

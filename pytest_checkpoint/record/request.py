@@ -1,0 +1,77 @@
+"""What the kit asks of the supervisor, and what it is told back. Plain data, sent as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One execution of a command in a slot."""
+
+    command: tuple[str, ...]
+    """Arguments, ``{workspace}`` already replaced."""
+    working_directory: str
+    environment: dict[str, str]
+    deadline_s: float
+    filtered: bool = True
+    """Under the filter: every run and resume. Setup and checks are not."""
+    recording: str | None = None
+    """Folder in which to write the recording; None: watch and count only."""
+    kill_at: int | None = None
+    """SIGKILL the whole tree right after this step, before its caller goes on."""
+    allow_network: bool = False
+    allow_outside: tuple[str, ...] = ()
+
+    def dump(self) -> bytes:
+        return json.dumps(dataclasses.asdict(self)).encode("ascii")
+
+    @classmethod
+    def load(cls, line: bytes) -> Self:
+        record = json.loads(line)
+        record["command"] = tuple(record["command"])
+        record["allow_outside"] = tuple(record["allow_outside"])
+        return cls(**record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of a request. Times in seconds, sizes in bytes."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    killed_at: int | None = None
+    """The step after which the tree was killed, if ``kill_at`` was reached."""
+    wall_s: float = 0.0
+    user_cpu_s: float = 0.0
+    startup_cpu_s: float = 0.0
+    workspace_bytes: int = 0
+    all_bytes: int = 0
+    operations: int = 0
+    steps: int = 0
+    output: str = ""
+    """Standard output, decoded with surrogateescape; the last part of it if it was long."""
+    error_output: str = ""
+    refusal: str | None = None
+    problem: str | None = None
+    created_outside: tuple[str, ...] = ()
+    mapped: tuple[int, ...] = ()
+    """Nodes that were mapped shared and writable."""
+    unreadable: tuple[str, ...] = ()
+    """Paths of such files that could not be read."""
+    failure: str | None = None
+    """The supervisor itself failed: for a HarnessError."""
+
+    def dump(self) -> bytes:
+        return json.dumps(dataclasses.asdict(self)).encode("ascii")
+
+    @classmethod
+    def load(cls, line: bytes) -> Self:
+        record = json.loads(line)
+        for name in ("created_outside", "mapped", "unreadable"):
+            record[name] = tuple(record[name])
+        return cls(**record)

@@ -1,0 +1,89 @@
+"""The process that owns a slot: it locks and makes it, forks a supervisor per execution, removes it.
+
+It is started once per subject, is single-threaded (so that forking is safe) and lives in a session
+of its own (so that Ctrl-C reaches pytest alone). Its socket is its lifeline: when pytest closes it or
+dies, whatever still runs is ended, the slot is removed, and it exits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import traceback
+from pathlib import Path
+
+from pytest_checkpoint.errors import HarnessError
+from pytest_checkpoint.record import kernel, launch
+from pytest_checkpoint.record.request import Request, Result
+from pytest_checkpoint.record.slot import Slot, acquire
+from pytest_checkpoint.record.supervisor import supervise
+
+
+def main(descriptor: int) -> None:
+    """Serve requests, a JSON line each, until the other end closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    launch.redirect_own_output()
+    kernel.become_subreaper()
+    with socket.socket(fileno=descriptor) as lifeline:
+        lines = lifeline.makefile("rb")
+        first = lines.readline()
+        if not first:
+            return
+        slot = _acquire(lifeline, json.loads(first))
+        if slot is None:
+            return
+        try:
+            for line in lines:
+                _tell(lifeline, _serve(Request.load(line), slot, lifeline).dump())
+        finally:
+            launch.end_descendants()
+            slot.release()
+
+
+def _acquire(lifeline: socket.socket, wanted: dict[str, str | int | None]) -> Slot | None:
+    try:
+        slot = acquire(Path(str(wanted["base"])), wanted["number"], lifeline)  # type: ignore[arg-type]
+    except HarnessError as error:
+        _tell(lifeline, json.dumps({"error": str(error)}).encode())
+        return None
+    except Exception:
+        _tell(lifeline, json.dumps({"error": traceback.format_exc()}).encode())
+        return None
+    _tell(lifeline, json.dumps({"path": str(slot.path), "number": slot.number}).encode())
+    return slot
+
+
+def _tell(lifeline: socket.socket, answer: bytes) -> None:
+    try:
+        lifeline.sendall(answer + b"\n")
+    except (BrokenPipeError, ConnectionResetError):
+        return  # nobody is left to be told; the loop will see the end of the socket
+
+
+def _serve(request: Request, slot: Slot, lifeline: socket.socket) -> Result:
+    read, write = os.pipe()
+    process = os.fork()
+    if not process:
+        _supervise_and_exit(request, slot, lifeline, write)
+    os.close(write)
+    with open(read, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(process, 0)
+    launch.end_descendants()
+    if not answer:
+        return Result(failure="the supervisor ended without an answer (killed, perhaps by lack of memory)")
+    return Result.load(answer)
+
+
+def _supervise_and_exit(
+    request: Request, slot: Slot, lifeline: socket.socket, write: int
+) -> None:
+    try:
+        kernel.die_with_parent(signal.SIGKILL)
+        result = supervise(request, str(slot.path), lifeline)
+        with open(write, "wb") as pipe:
+            pipe.write(result.dump())
+    finally:
+        os._exit(0)

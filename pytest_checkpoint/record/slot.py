@@ -1,0 +1,128 @@
+"""The directory that a subject's experiments happen in: always the same path, one at a time.
+
+``BASE/0``, ``BASE/1`` … each with ``w`` (the workspace), ``t`` (TMPDIR) and ``events``. A lock file
+beside each says that it is in use; it is held by the server, which outlives pytest by as long as the
+cleaning takes, and so no other pytest can take a slot that is still being removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import shutil
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pytest_checkpoint.errors import HarnessError
+
+_SLOTS: Final = 64
+_WAIT_S: Final = 30.0
+_POLL_MS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    path: Path
+    number: int
+    lock: int
+    """Descriptor of the locked lock file."""
+
+    def release(self) -> None:
+        """Remove the slot, its lock, and the folders above it that are empty now."""
+        remove_tree(self.path)
+        self._lock_path.unlink()
+        os.close(self.lock)
+        for folder in (self.path.parent, self.path.parent.parent):
+            try:
+                folder.rmdir()
+            except OSError:
+                return  # another slot or another subject lives there
+
+    @property
+    def _lock_path(self) -> Path:
+        return self.path.with_name(f"{self.number}.lock")
+
+
+def acquire(base: Path, number: int | None, lifeline: socket.socket) -> Slot:
+    """Slot ``number``, waited for; or, if None, the first that nobody holds."""
+    deadline = time.monotonic() + _WAIT_S
+    while True:
+        for candidate in range(_SLOTS) if number is None else (number,):
+            lock = _lock(base, candidate)
+            if lock is not None:
+                return _fresh(base, candidate, lock)
+        if time.monotonic() >= deadline:
+            which = "every slot" if number is None else f"slot {number}"
+            raise HarnessError(
+                f"{which} under {base} is in use by another pytest; wait for it to end"
+            )
+        _pause(lifeline)
+
+
+def _pause(lifeline: socket.socket) -> None:
+    """Wait a moment for the other pytest, unless our own goes away."""
+    poller = select.poll()
+    poller.register(lifeline, select.POLLRDHUP)
+    if poller.poll(_POLL_MS):
+        raise HarnessError("abandoned")
+
+
+def _lock(base: Path, number: int) -> int | None:
+    """The lock, or None if it is held. A lock file that was removed meanwhile does not count."""
+    path = base / f"{number}.lock"
+    while True:
+        try:
+            base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # the folder was removed between the two calls
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        if _same(lock, path):
+            return lock
+        os.close(lock)
+
+
+def _same(lock: int, path: Path) -> bool:
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(lock)
+    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _fresh(base: Path, number: int, lock: int) -> Slot:
+    path = base / str(number)
+    remove_tree(path)  # left behind if a server was killed
+    path.mkdir(mode=0o700)
+    for name in ("w", "t"):
+        (path / name).mkdir(mode=0o700)
+    (path / "events").touch(mode=0o600)
+    return Slot(path, number, lock)
+
+
+def remove_tree(path: Path) -> None:
+    """rmtree that also gets rid of directories which the job has made unreadable."""
+
+    def widen(name: str) -> None:
+        os.chmod(os.path.dirname(name), 0o700)
+        if os.path.isdir(name) and not os.path.islink(name):
+            os.chmod(name, 0o700)
+            shutil.rmtree(name)
+        else:
+            os.unlink(name)
+
+    if path.exists():
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(path, onexc=lambda _, name, __: widen(name))
+        else:
+            shutil.rmtree(path, onerror=lambda _, name, __: widen(name))

@@ -1,0 +1,168 @@
+"""Which inodes belong to the recorded tree, and under which names they stand now.
+
+A file is known by (st_dev, st_ino) and not by path: descriptors outlive names, names move. The
+kernel reuses inode numbers, so an identity is forgotten when its last name went and a living file
+outside turns up with the same numbers, and is overwritten when a new file is created.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from pytest_checkpoint.record.operations import WORKSPACE
+from pytest_checkpoint.tree.image import ROOT, Directory, Image, NodeId
+
+Identity = tuple[int, int]
+"""(st_dev, st_ino)."""
+
+EVENTS: Final = b"events"
+"""Name of the events file beside the workspace: watched, but not part of the tree."""
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    return (status.st_dev, status.st_ino)
+
+
+class TrackedTree:
+    """Names and identities only; contents are the recording's business."""
+
+    def __init__(self, image: Image, identities: dict[Identity, NodeId], events: Identity) -> None:
+        self._nodes = dict(identities)
+        self._identities = {node: identity for identity, node in identities.items()}
+        self._entries: dict[NodeId, dict[bytes, NodeId]] = {}
+        self._names: dict[NodeId, set[tuple[NodeId, bytes]]] = {}
+        self._last_path: dict[NodeId, bytes] = {}
+        self._next = max(image.nodes, default=0) + 1
+        self.events = events
+        for number, node in image.nodes.items():
+            if isinstance(node, Directory):
+                self._entries[number] = {}
+        for number, node in image.nodes.items():
+            if isinstance(node, Directory):
+                for name, child in node.entries.items():
+                    self._put(number, name, child)
+
+    # --- looking up ---
+
+    def directory(self, identity: Identity) -> NodeId | None:
+        """The node of a recorded directory; None if it lies outside."""
+        node = self._nodes.get(identity)
+        return node if node in self._entries else None
+
+    def file(self, status: os.stat_result) -> NodeId | None:
+        """The node of a recorded file; None if it lies outside or only shares a reused number."""
+        identity = identity_of(status)
+        node = self._nodes.get(identity)
+        if node is None:
+            return None
+        if status.st_nlink and not self._names.get(node) and node != ROOT:
+            self._forget(node)
+            return None
+        return node
+
+    def by_identity(self, identity: Identity) -> NodeId | None:
+        """The node of a recorded file known by numbers alone, as /proc/PID/maps gives them."""
+        node = self._nodes.get(identity)
+        return None if node in self._entries else node
+
+    def linked(self, status: os.stat_result) -> NodeId | None:
+        """The node that has just got one more name on disk; None if it was not recorded."""
+        node = self._nodes.get(identity_of(status))
+        if node is None or node in self._entries:
+            return None
+        if self._names.get(node) or status.st_nlink == 1:  # or unnamed until now (O_TMPFILE)
+            return node
+        return None
+
+    def path(self, node: NodeId) -> bytes:
+        """One path of the node, relative to the recorded directory; the last it had, if none."""
+        parts: list[bytes] = []
+        current = node
+        while current != ROOT:
+            names = self._names.get(current)
+            if not names:
+                known = self._last_path.get(current, b"(unnamed)")
+                return b"/".join([known, *reversed(parts)])
+            current, name = min(names)
+            parts.append(name)
+        return b"/".join(reversed(parts))
+
+    def path_of(self, directory: NodeId, name: bytes) -> bytes:
+        parent = self.path(directory)
+        return parent + b"/" + name if parent else name
+
+    def in_workspace(self, path: bytes) -> bool:
+        return path == WORKSPACE or path.startswith(WORKSPACE + b"/")
+
+    # --- following what happens ---
+
+    def create(
+        self, directory: NodeId, name: bytes, status: os.stat_result, *, is_directory: bool
+    ) -> NodeId:
+        node = self._new(status)
+        if is_directory:
+            self._entries[node] = {}
+        self._put(directory, name, node)
+        return node
+
+    def create_unnamed(self, status: os.stat_result) -> NodeId:
+        return self._new(status)
+
+    def link(self, directory: NodeId, name: bytes, node: NodeId) -> None:
+        self._put(directory, name, node)
+
+    def unlink(self, directory: NodeId, name: bytes) -> None:
+        node = self._entries[directory].pop(name)
+        names = self._names[node]
+        if len(names) == 1:
+            self._last_path[node] = self.path(node)
+        names.discard((directory, name))
+        if node in self._entries:  # a removed directory's number is free at once
+            self._forget(node)
+
+    def rename(
+        self,
+        source: tuple[NodeId, bytes],
+        target: tuple[NodeId, bytes],
+        *,
+        exchange: bool,
+    ) -> None:
+        node = self._entries[source[0]][source[1]]
+        replaced = self._entries[target[0]].get(target[1])
+        if node == replaced:  # two names of one inode: rename does nothing
+            return
+        if replaced is not None:
+            self.unlink(*target) if not exchange else self._take(*target)
+        self._take(*source)
+        self._put(*target, node)
+        if exchange and replaced is not None:
+            self._put(*source, replaced)
+
+    def _new(self, status: os.stat_result) -> NodeId:
+        node = self._next
+        self._next += 1
+        identity = identity_of(status)
+        previous = self._nodes.get(identity)
+        if previous is not None:
+            self._identities.pop(previous, None)
+        self._nodes[identity] = node
+        self._identities[node] = identity
+        return node
+
+    def _put(self, directory: NodeId, name: bytes, node: NodeId) -> None:
+        self._entries[directory][name] = node
+        self._names.setdefault(node, set()).add((directory, name))
+
+    def _take(self, directory: NodeId, name: bytes) -> None:
+        node = self._entries[directory].pop(name)
+        self._names[node].discard((directory, name))
+
+    def _forget(self, node: NodeId) -> None:
+        for name, child in self._entries.pop(node, {}).items():
+            self._names[child].discard((node, name))
+            if child in self._entries:  # it left the tree with all that lies below
+                self._forget(child)
+        identity = self._identities.pop(node, None)
+        if identity is not None and self._nodes.get(identity) == node:
+            del self._nodes[identity]
