@@ -26,6 +26,15 @@ class Symptom(enum.StrEnum):
     DONE_AGAIN = "done again"
     STARTS_OVER = "starts over"
 
+    @property
+    def kind(self) -> Symptom:
+        """A check that fails and a check that says something else are the same failure."""
+        return Symptom.CHECK_FAILED if self is Symptom.DIFFERENT_RESULT else self
+
+    @property
+    def is_hang(self) -> bool:
+        return self in (Symptom.HANG, Symptom.CHECK_HANG)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -45,7 +54,7 @@ class Finding:
     @property
     def cause(self) -> tuple[str, str, Symptom]:
         """Findings of one cause are reported once and counted."""
-        return (self.contract, self.point.signature, self.symptom)
+        return (self.contract, self.point.signature, self.symptom.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

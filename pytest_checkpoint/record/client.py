@@ -14,6 +14,7 @@ from typing import Self
 import pytest_checkpoint
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record.request import Request, Result
+from pytest_checkpoint.record.slot import scratch_of
 
 _SERVER = "import sys; sys.path[:0] = {path!r}; from pytest_checkpoint.record.server import main; main({fd})"
 
@@ -80,6 +81,11 @@ class SlotClient:
     @property
     def events(self) -> Path:
         return self.path / "events"
+
+    @property
+    def scratch(self) -> Path:
+        """For recordings that nobody keeps; removed with the slot."""
+        return scratch_of(self.path)
 
     def _ask(self, question: dict[str, object]) -> dict[str, str]:
         self._socket.sendall(json.dumps(question).encode() + b"\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import re
+from itertools import pairwise
 from typing import Final
 
 from pytest_checkpoint.record.operations import (
@@ -19,7 +20,6 @@ from pytest_checkpoint.record.operations import (
     CreateUnnamed,
     Effect,
     Event,
-    Link,
     MapShared,
     NodeKind,
     Operation,
@@ -29,9 +29,7 @@ from pytest_checkpoint.record.operations import (
     SetMode,
     SetOwner,
     SetTime,
-    Sync,
     Truncate,
-    Unlink,
     Write,
 )
 from pytest_checkpoint.tree.image import printable
@@ -70,19 +68,17 @@ _VERBS: Final = {
 
 def describe(operation: Operation) -> str:
     """One operation for people: ``write state.json (4096 bytes at 0)``, ``event "done 3"``."""
-    verb, detail = _words(operation)
     if operation.is_event:
-        return f"{verb} {' '.join(_quoted(line) for line in _lines(operation))}"
-    text = " ".join(filter(None, (verb, _places(operation))))
-    return _failed(operation, text) if operation.error else text + detail
+        return _event(_lines(operation))
+    text = f"{_verb(operation)} {_places(operation)}".rstrip()
+    return _failed(operation, text) if operation.error else text + _detail(operation)
 
 
 def signature(operation: Operation) -> str:
     """What stays the same of :func:`describe` when a loop does the same with other names."""
-    verb, _ = _words(operation)
     if operation.is_event:
-        return f"{verb} {' '.join(_quoted(normalized(line)) for line in _lines(operation))}"
-    text = " ".join(filter(None, (verb, normalized(_places(operation)))))
+        return _event([normalized(line) for line in _lines(operation)])
+    text = f"{_verb(operation)} {normalized(_places(operation))}".rstrip()
     return _failed(operation, text) if operation.error else text
 
 
@@ -107,8 +103,8 @@ def _lines(operation: Operation) -> list[str]:
     return [printable(line) for line in data.removesuffix(b"\n").split(b"\n")]
 
 
-def _quoted(line: str) -> str:
-    return f'"{line}"'
+def _event(lines: list[str]) -> str:
+    return " ".join(["event", *(f'"{line}"' for line in lines)])
 
 
 def _places(operation: Operation) -> str:
@@ -129,37 +125,43 @@ def _leading(operation: Operation) -> Effect | None:
     return next(iter(telling or operation.effects), None)
 
 
-def _words(operation: Operation) -> tuple[str, str]:
-    """What it did, and the numbers that go after the paths."""
+def _verb(operation: Operation) -> str:
     verb = _VERBS.get(operation.call, operation.call)
-    if operation.is_event:
-        return "event", ""
     if operation.target_path:  # from name to name: the call's own word, also across the border
-        return verb, ""
+        return verb
     match _leading(operation):
         case Create(kind=kind):
-            return _CREATE_VERBS[kind], ""
+            verb = _CREATE_VERBS[kind]
         case CreateUnnamed():
-            return "create unnamed file in", ""
-        case Write(offset=offset, data=data, origin=origin):
-            word = "store through mmap" if origin is Origin.MAPPED else "write"
-            return word, f" ({_bytes(len(data))} at {offset})"
-        case Truncate(size=size):
-            return "truncate", f" to {size}"
-        case Allocate(offset=offset, length=length, zero=zero):
-            return "zero" if zero else "allocate", f" ({_bytes(length)} at {offset})"
+            verb = "create unnamed file in"
+        case Write(origin=origin):
+            verb = "store through mmap" if origin is Origin.MAPPED else "write"
+        case Truncate():
+            verb = "truncate"
+        case Allocate(zero=zero):
+            verb = "zero" if zero else "allocate"
         case MapShared():
-            return "map shared", ""
-        case SetMode(mode=mode):
-            return "chmod", f" to {mode:04o}"
-        case SetOwner(user=user, group=group):
-            return "chown", f" to {user}:{group}"
-        case SetTime():
-            return "set times of", ""
+            verb = "map shared"
         case SetAttribute(name=name, value=value):
-            return f"{'remove' if value is None else 'set'} {printable(name)} of", ""
-        case Link() | Unlink() | Rename() | Sync() | Event() | None:
-            return verb, ""
+            verb = f"{'remove' if value is None else 'set'} {printable(name)} of"
+    return verb
+
+
+def _detail(operation: Operation) -> str:
+    """The numbers that go after the paths."""
+    detail = ""
+    match _leading(operation):
+        case Write(offset=offset, data=data):
+            detail = f" ({_bytes(len(data))} at {offset})"
+        case Allocate(offset=offset, length=length):
+            detail = f" ({_bytes(length)} at {offset})"
+        case Truncate(size=size):
+            detail = f" to {size}"
+        case SetMode(mode=mode):
+            detail = f" to {mode:04o}"
+        case SetOwner(user=user, group=group):
+            detail = f" to {user}:{group}"
+    return detail
 
 
 def _bytes(count: int) -> str:
@@ -177,20 +179,25 @@ _TEMPORARY_NAME: Final = re.compile(
     r"(?<![0-9a-zA-Z])tmp(?:[a-z0-9_]{8}|[0-9a-zA-Z]{6})(?![0-9a-zA-Z_])"
 )
 """Python's tempfile: tmp and eight of its letters; Rust's and others': six of any letters."""
+_HIDDEN_NAME: Final = re.compile(
+    r"(?P<kept>(?:^|(?<=/)|(?<= ))\.[^/ ]+\.)(?:[a-z0-9_]{8}|[0-9a-zA-Z]{6})(?=$|[/ ])"
+)
+"""A hidden ``.state.json.XXXXXXXX``: beside the file that it is to replace, so made by mkstemp."""
 _PIECE: Final = re.compile(r"[0-9a-zA-Z_]+")
 _SUBPIECE: Final = re.compile(r"[0-9a-zA-Z]+")
 _RUN: Final = re.compile(r"[0-9]+|[a-z]+|[A-Z]+")
-_VOWELS: Final = frozenset("aeiouy")
+_UNSPOKEN: Final = re.compile(r"[bcdfghjklmnpqrstvwxz]{4}")
 
 
 def normalized(text: str) -> str:
     """Digests and runs of digits as ``#``, random parts of names as ``*``.
 
     >>> normalized(".state.json.x8k2l1qz"), normalized("shard-00012.bin"), normalized("tmpab12cd_x")
-    ('.state.json.*', 'shard-#.bin', '*')
+    ('.state.json.*', 'shard-#.bin', 'tmp*')
     """
     text = _UUID.sub("#", text)
-    text = _TEMPORARY_NAME.sub("*", text)
+    text = _TEMPORARY_NAME.sub("tmp*", text)
+    text = _HIDDEN_NAME.sub(r"\g<kept>*", text)
     text = _HEX.sub("#", text)
     text = _PIECE.sub(_without_random, text)
     return _DIGITS.sub("#", text)
@@ -207,20 +214,20 @@ def _without_random(piece: re.Match[str]) -> str:
 def _is_random(text: str) -> bool:
     """Whether it looks like what mkstemp makes: six letters and digits, or Python's eight.
 
-    A guess. Taken for random are letters and digits that alternate, capitals in odd places, and
-    letters that nobody could speak; a name with one number at its end never is.
+    A guess: letters and digits that alternate, capitals in odd places, or letters that nobody could
+    speak. A word with a number of several digits at its end is none: ``ckpt0001``.
     """
-    if len(text) not in (6, 8):
-        return False
     runs = _RUN.findall(text)
-    if "_" in text:
-        return len(runs) > 4 and not any(char.isupper() for char in text)
-    if len(text) == 6 and len(runs) > 3:
-        return True
-    changes = sum(
-        one.isdigit() != other.isdigit() for one, other in zip(runs, runs[1:], strict=False)
-    )
+    if len(text) == 6 and "_" not in text:
+        return len(runs) > 2 and not text.istitle() and not _is_camel_case(runs)
+    if len(text) != 8 or any(char.isupper() for char in text):
+        return False
+    changes = sum(one.isdigit() != other.isdigit() for one, other in pairwise(runs))
     if changes > 1:
-        return True
-    vowels = sum(char in _VOWELS for char in text)
-    return len(text) == 8 and text.isalpha() and text.islower() and vowels < 2
+        return "_" not in text or changes > 2
+    ends_in_number = bool(runs) and runs[-1].isdigit() and len(runs[-1]) > 1
+    return not ends_in_number and _UNSPOKEN.search(text) is not None
+
+
+def _is_camel_case(runs: list[str]) -> bool:
+    return all(run.isalpha() for run in runs) and len(runs) <= 4 and runs[0].isupper()

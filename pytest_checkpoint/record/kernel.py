@@ -24,7 +24,7 @@ _libc.syscall.restype = ctypes.c_long
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PR_SET_NO_NEW_PRIVS: Final = 38
-_SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
+SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
 _PROCESS_VM_READV: Final = {"x86_64": 310, "aarch64": 270}
 _RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276}
 _PIDFD_GETFD: Final = 438
@@ -70,7 +70,7 @@ def install_filter() -> int:
     buffer = ctypes.create_string_buffer(code, len(code))
     described = _Program(len(code) // 8, ctypes.addressof(buffer))
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    number = _SECCOMP[_MACHINE]
+    number = SECCOMP[_MACHINE]
     for flags in (_FLAG_NEW_LISTENER | _FLAG_WAIT_KILLABLE, _FLAG_NEW_LISTENER):
         result = _libc.syscall(
             ctypes.c_long(number), _SET_MODE_FILTER, flags, ctypes.byref(described)

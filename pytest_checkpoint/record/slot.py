@@ -1,7 +1,7 @@
 """The directory that a subject's experiments happen in: always the same path, one at a time.
 
-``BASE/0``, ``BASE/1`` … each with ``w`` (the workspace), ``t`` (TMPDIR) and ``events``. A lock file
-beside each says that it is in use; it is held by the server, which outlives pytest by as long as the
+``BASE/0``, ``BASE/1`` … each with ``w`` (the workspace), ``t`` (TMPDIR) and ``events``; beside it
+``0.scratch``, for recordings that nobody keeps. A lock file beside each says that it is in use; it is held by the server, which outlives pytest by as long as the
 cleaning takes, and so no other pytest can take a slot that is still being removed.
 """
 
@@ -35,6 +35,7 @@ class Slot:
     def release(self) -> None:
         """Remove the slot, its lock, and the folders above it that are empty now."""
         remove_tree(self.path)
+        remove_tree(scratch_of(self.path))
         self._lock_path.unlink()
         os.close(self.lock)
         for folder in (self.path.parent, self.path.parent.parent):
@@ -46,6 +47,10 @@ class Slot:
     @property
     def _lock_path(self) -> Path:
         return self.path.with_name(f"{self.number}.lock")
+
+
+def scratch_of(slot: Path) -> Path:
+    return slot.with_name(f"{slot.name}.scratch")
 
 
 def acquire(base: Path, number: int | None, lifeline: socket.socket) -> Slot:
@@ -102,8 +107,9 @@ def _same(lock: int, path: Path) -> bool:
 
 def _fresh(base: Path, number: int, lock: int) -> Slot:
     path = base / str(number)
-    remove_tree(path)  # left behind if a server was killed
-    path.mkdir(mode=0o700)
+    for folder in (path, scratch_of(path)):
+        remove_tree(folder)  # left behind if a server was killed
+        folder.mkdir(mode=0o700)
     for name in ("w", "t"):
         (path / name).mkdir(mode=0o700)
     (path / "events").touch(mode=0o600)

@@ -30,7 +30,7 @@ class Node:
     mode: int
     owner: tuple[int, int] = (0, 0)
     mtime_ns: int = 0
-    attributes: Attributes = field(default=NO_ATTRIBUTES)
+    attributes: Attributes = field(default_factory=lambda: NO_ATTRIBUTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +61,16 @@ class Image:
     """A tree: its nodes by number, :data:`ROOT` among them. Unreachable nodes may be present."""
 
     nodes: Mapping[NodeId, Node]
+
+
+def printable(name: bytes) -> str:
+    """A name or path for people: what is no printable UTF-8 is escaped, as in ``\\x1b``."""
+    shown = []
+    for character in name.decode("utf-8", "surrogateescape"):
+        if character.isprintable() and character != "\\":
+            shown.append(character)
+        elif 0xDC80 <= ord(character) <= 0xDCFF:
+            shown.append(f"\\x{ord(character) - 0xDC00:02x}")
+        else:
+            shown.append(character.encode("unicode_escape").decode("ascii"))
+    return "".join(shown)

@@ -1,0 +1,27 @@
+"""Every contract there is, a line each, in the order in which reports show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from checkpoint_contracts.contract import Contract
+from checkpoint_contracts.keeps_work import resume_keeps_work
+from checkpoint_contracts.resume_contracts import (
+    resume_equals_uninterrupted,
+    resume_skips_done,
+    state_never_corrupt,
+)
+
+_CONTRACTS: Final[tuple[Contract, ...]] = (
+    resume_equals_uninterrupted,
+    state_never_corrupt,
+    resume_skips_done,
+    resume_keeps_work,
+)
+
+CATALOGUE: Final[Mapping[str, Contract]] = MappingProxyType(
+    {contract.id: contract for contract in _CONTRACTS}
+)
+"""Contract id → contract."""

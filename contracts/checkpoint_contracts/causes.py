@@ -1,0 +1,169 @@
+"""The likely cause of a failure and how to mend it, guessed from the operation and the symptom.
+
+A guess is a line of :data:`_GUESSES`, the first that fits is told. The guess is for people only:
+it takes no part in a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from checkpoint_contracts.evidence import CrashPoint, Fault
+from checkpoint_contracts.verdict import Symptom
+
+_ENDED_BADLY: Final = frozenset({Symptom.RESUME_FAILED, Symptom.CHECK_FAILED})
+_HANGS: Final = frozenset({Symptom.HANG, Symptom.CHECK_HANG})
+_WRONG_RESULT: Final = frozenset({Symptom.CHECK_FAILED, Symptom.DIFFERENT_RESULT})
+_ALL: Final = frozenset(Symptom)
+_BOTH: Final = frozenset(Fault)
+_KILL: Final = frozenset({Fault.KILL})
+_TORN: Final = frozenset({Fault.TORN})
+
+_WHOLE_OR_NOT: Final = (
+    "write a temporary file in the same directory, flush and fsync it, then os.replace() it onto "
+    "the final name"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    symptoms: frozenset[Symptom]
+    faults: frozenset[Fault]
+    operation: re.Pattern[str]
+    text: str
+
+
+def _guess(
+    symptoms: frozenset[Symptom], faults: frozenset[Fault], operation: str, text: str
+) -> _Guess:
+    return _Guess(symptoms, faults, re.compile(operation, re.IGNORECASE), text)
+
+
+_LOCK: Final = r"(?<![a-z])lock|\.lck\b|\.pid\b|\brunning\b|\bowner\b|\blease"
+
+_GUESSES: Final = (
+    _guess(
+        frozenset({Symptom.DONE_AGAIN}),
+        _BOTH,
+        "",
+        "Progress is not on disk when the done line is written (it is kept in memory, or saved "
+        "only at the end of the run), or the resume does not read it. Save the progress after "
+        "each stage and before its done line, and read it at the start.",
+    ),
+    _guess(
+        _HANGS,
+        _BOTH,
+        _LOCK,
+        "The resume waits for a lock of the process that was killed. Take a dead holder's lock "
+        "over: use fcntl.flock(), which the kernel frees, or store the holder's pid and start "
+        "time and look whether it lives.",
+    ),
+    _guess(
+        _HANGS,
+        _BOTH,
+        "",
+        "The resume waits for something that only the killed process could have finished (a mark "
+        "'in progress', a lock, a half-filled queue). Treat such a mark of a dead process as not "
+        "begun, take its lock over, and give every wait a deadline.",
+    ),
+    _guess(
+        _ENDED_BADLY,
+        _KILL,
+        _LOCK,
+        "The lock of the process that was killed is taken for a live one. Take a dead holder's "
+        "lock over: use fcntl.flock(), which the kernel frees, or look whether the holder still "
+        "lives.",
+    ),
+    _guess(
+        _ALL,
+        _TORN,
+        r"append|\.jsonl\b|\.log\b|\.csv\b|journal|wal\b",
+        "A record that was cut short is read as a whole one, or makes the rest unreadable. Give "
+        "each record a length or a checksum (or at least its newline), and on resume cut the file"
+        " back to its last whole record before appending.",
+    ),
+    _guess(
+        _ALL,
+        _TORN,
+        "",
+        "The file is written in place, under the name that the resume reads, so a crash leaves it "
+        f"half written. Instead {_WHOLE_OR_NOT}.",
+    ),
+    _guess(
+        _WRONG_RESULT,
+        _KILL,
+        r"^(event|append|say)?\W*(done|start|fail|input)\b",
+        "The step was recorded as done before what it made was on disk, or what it made lived "
+        "only in memory. Save the output first, then the status, then say done; a resume must "
+        "load what the done steps returned.",
+    ),
+    _guess(
+        frozenset({Symptom.RESUME_FAILED}) | _WRONG_RESULT,
+        _KILL,
+        r"^(unlink|rmdir|remove|delete)",
+        "The old version is removed before the new one is in place, so that for a moment there is "
+        f"none. Put the new one there first ({_WHOLE_OR_NOT}), then remove the old.",
+    ),
+    _guess(
+        _ENDED_BADLY | _WRONG_RESULT,
+        _KILL,
+        r"^mkdir",
+        "That the folder exists is taken to mean that it is full, or making it again is an error."
+        " Fill a folder under a temporary name and rename it when it is whole; make it with "
+        "exist_ok=True.",
+    ),
+    _guess(
+        _WRONG_RESULT,
+        _KILL,
+        r"^(rename|link)",
+        "What was renamed here tells the resume that more is finished than is on disk: a status "
+        "saved before its output, or an output kept only in memory. Save the output first, then "
+        "the status, and let the resume load what the done steps returned.",
+    ),
+    _guess(
+        _ENDED_BADLY | _WRONG_RESULT,
+        _KILL,
+        r"^(create|open|creat|truncate|ftruncate|write|pwrite|writev|copy|sendfile|store)",
+        "The file is written in place: between emptying or creating it and the last write it is "
+        f"neither the old version nor the new one. Instead {_WHOLE_OR_NOT}; and save an output "
+        "before the status that says it is done.",
+    ),
+    _guess(
+        frozenset({Symptom.RESUME_FAILED}),
+        _KILL,
+        "",
+        "The resume trips over what the killed run left behind. Let it expect leftovers (an "
+        "existing file or folder, a temporary file, a missing one) and write state so that it is"
+        f" whole or not there: {_WHOLE_OR_NOT}.",
+    ),
+    _guess(
+        _ALL,
+        _BOTH,
+        "",
+        "What the resume reads says more or less than what is finished. Save the output first, "
+        f"then the status; for each of them {_WHOLE_OR_NOT}.",
+    ),
+)
+
+RESTARTS: Final = (
+    "No checkpoint is written, or the resume does not read it, or it takes an old one. Save the "
+    "progress as the job goes, and at the start load the newest whole checkpoint and go on from "
+    "there."
+)
+STARTS_OVER_WHEN_DONE: Final = (
+    "The job does not look whether it has finished, or it saves nothing before its end. At the "
+    "start read what is there and skip what is done; save the progress as the job goes."
+)
+
+
+def likely_cause(point: CrashPoint, symptom: Symptom) -> str:
+    """A sentence or two: what is probably wrong, and how to mend it."""
+    return next(
+        guess.text
+        for guess in _GUESSES
+        if symptom in guess.symptoms
+        and point.fault in guess.faults
+        and guess.operation.search(point.operation)
+    )

@@ -1,0 +1,10 @@
+"""The ids of the contracts: in reports, markers, exclusions and replays. They never change."""
+
+from __future__ import annotations
+
+from typing import Final
+
+RESUME_EQUALS_UNINTERRUPTED: Final = "resume-equals-uninterrupted"
+STATE_NEVER_CORRUPT: Final = "state-never-corrupt"
+RESUME_SKIPS_DONE: Final = "resume-skips-done"
+RESUME_KEEPS_WORK: Final = "resume-keeps-work"

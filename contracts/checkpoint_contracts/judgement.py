@@ -1,0 +1,284 @@
+"""From evidence to verdicts. Pure: no I/O, the same evidence always gives the same verdict.
+
+The verdict of one contract, by the first rule that applies:
+
+1.  the subject gave a reason of its own (``not_applicable``) → not applicable
+2.  the evidence is invalid, or the undisturbed run did not end well → inconclusive
+3.  none of its faults was asked for; or the undisturbed run shows that it does not apply; or a
+    capability that it needs is missing → not applicable
+4.  none of its faults has states that can be trusted → inconclusive
+5.  a failure showed again when it was replayed → failed
+6.  something was not concluded: the states of one of its faults cannot be trusted, or none of them
+    was explored, or some operation never reached; an experiment could not be seen through; states
+    were left out behind a known hang; a failure did not show again (flaky subject) or was not yet
+    replayed → inconclusive
+7.  there was too little to judge by, although all was explored → not applicable
+8.  the budget ended with every operation × kind covered → passed, ``sampled n/m``
+9.  passed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from checkpoint_contracts.catalogue import CATALOGUE
+from checkpoint_contracts.contract import Contract
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault
+from checkpoint_contracts.replay import Cause, Holding, Standing, faults_judged, hold, next_replays
+from checkpoint_contracts.resume_contracts import STAGES
+from checkpoint_contracts.settle import SlowEnd
+from checkpoint_contracts.stages import stage_names
+from checkpoint_contracts.table import contracts_broken, gap
+from checkpoint_contracts.verdict import Failure, Outcome, Verdict
+from checkpoint_contracts.wording import ending
+
+_MAY_HAVE_NO_STATES: Final = frozenset({Fault.TORN})
+"""Of these an undisturbed run may have none at all: no write of more than one byte."""
+
+
+def replays_needed(
+    evidence: Evidence, contracts: Iterable[Contract] = tuple(CATALOGUE.values())
+) -> tuple[CrashPoint, ...]:
+    """The points to replay next, for all contracts together, each once.
+
+    Ask again with the replays added to the evidence until nothing is needed any more. A point that
+    has a replay is never asked for again. The replay of a hang needs a longer deadline.
+    """
+    points: dict[CrashPoint, None] = {}
+    for contract in contracts:
+        if _without_experiments(evidence, contract) is None:
+            points.update(dict.fromkeys(next_replays(evidence, contract)))
+    return tuple(points)
+
+
+def judge_all(
+    evidence: Evidence, contracts: Iterable[Contract] = tuple(CATALOGUE.values())
+) -> Mapping[str, Verdict]:
+    """Contract id → verdict, in the order of the catalogue."""
+    return {contract.id: judge(evidence, contract) for contract in contracts}
+
+
+def judge(evidence: Evidence, contract: Contract) -> Verdict:
+    """The verdict of one contract: the rules at the head of this module, in their order."""
+    decided = _without_experiments(evidence, contract)
+    if decided is not None:
+        outcome, reason = decided
+        return _verdict(evidence, contract, outcome, reason)
+    holding = hold(evidence, contract)
+    confirmed = holding.standing(Standing.CONFIRMED)
+    gaps = _gaps(evidence, contract, holding)
+    notes = _notes(evidence, contract, holding)
+    if confirmed:
+        failures = tuple(_failure(evidence, cause, holding.slow) for cause in confirmed)
+        return _verdict(
+            evidence,
+            contract,
+            Outcome.FAILED,
+            failures[0].finding.headline + _more(len(failures) - 1, "cause"),
+            failures=failures,
+            notes=(*gaps, *notes),
+        )
+    if gaps:
+        reason = gaps[0] + _more(len(gaps) - 1, "reason")
+        return _verdict(evidence, contract, Outcome.INCONCLUSIVE, reason, notes=(*gaps[1:], *notes))
+    too_little = contract.too_little(holding.evidence)
+    if too_little is not None:
+        return _verdict(evidence, contract, Outcome.NOT_APPLICABLE, too_little, notes=notes)
+    explored, total = _states(evidence, contract)
+    sampled = f"sampled {explored}/{total}" if explored < total else ""
+    return _verdict(evidence, contract, Outcome.PASSED, sampled, notes=notes)
+
+
+def _without_experiments(evidence: Evidence, contract: Contract) -> tuple[Outcome, str] | None:
+    """Rules 1 to 4: what is decided before any experiment is looked at."""
+    if contract.id in evidence.not_applicable:
+        return Outcome.NOT_APPLICABLE, evidence.not_applicable[contract.id]
+    invalid = evidence.invalid or _reference_problem(evidence)
+    if invalid:
+        return Outcome.INCONCLUSIVE, invalid
+    reason = _inapplicable(evidence, contract)
+    if reason is not None:
+        return Outcome.NOT_APPLICABLE, reason
+    faults = faults_judged(evidence, contract)
+    if faults <= evidence.unobservable.keys():
+        return Outcome.INCONCLUSIVE, " ".join(
+            dict.fromkeys(evidence.unobservable[fault] for fault in _ordered(faults))
+        )
+    return None
+
+
+def _inapplicable(evidence: Evidence, contract: Contract) -> str | None:
+    """Rule 3."""
+    if not faults_judged(evidence, contract):
+        return f"it needs the fault {_words(contract.faults)}, which was not asked for"
+    reason = contract.inapplicable(evidence)
+    if reason is not None:
+        return reason
+    missing = contract.needs - _capabilities(evidence)
+    if missing:
+        return f"the subject does not declare the capability {', '.join(sorted(missing))}"
+    return None
+
+
+def _reference_problem(evidence: Evidence) -> str | None:
+    reference = evidence.reference
+    if reference is None:
+        return "there is no undisturbed run to hold the experiments against"
+    for name, execution in (
+        ("run", reference.run),
+        ("resume of the finished job", reference.finished_resume),
+        ("check", reference.check),
+    ):
+        if not execution.usable:
+            return f"undisturbed, the {name} says nothing: {execution.refusal or execution.problem}"
+        if not execution.succeeded:
+            return f"undisturbed, the {name} {ending(execution)}"
+    return None
+
+
+def _capabilities(evidence: Evidence) -> frozenset[str]:
+    """Declared, and inferred from the events of the undisturbed run."""
+    reference = evidence.reference
+    if reference is not None and stage_names(reference.events):
+        return evidence.capabilities | {STAGES}
+    return evidence.capabilities
+
+
+def _gaps(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[str, ...]:
+    """Rule 6: why it would be inconclusive, were nothing confirmed; each sentence once."""
+    sentences: list[str] = []
+    for fault in _ordered(faults_judged(evidence, contract)):
+        if fault in evidence.unobservable:
+            sentences.append(evidence.unobservable[fault])
+        else:
+            sentences += _unexplored(evidence, holding, fault)
+    sentences += filter(None, map(gap, holding.evidence.experiments))
+    sentences += contract.gaps(holding.evidence)
+    for cause in holding.standing(Standing.NOT_REPEATED):
+        sentences.append(
+            f"flaky subject: not seen again when it was replayed: {cause.chosen.headline}"
+        )
+    points = {cause.chosen.point for cause in holding.standing(Standing.NOT_REPEATED)}
+    for replay in holding.evidence.replays:
+        sentence = gap(replay)
+        if sentence is not None and replay.point in points:
+            sentences.append(sentence)
+    for cause in holding.standing(Standing.TO_REPLAY):
+        sentences.append(f"seen once and not yet replayed: {cause.chosen.headline}")
+    return tuple(dict.fromkeys(sentences))
+
+
+def _unexplored(evidence: Evidence, holding: Holding, fault: Fault) -> list[str]:
+    """What was not explored of one fault."""
+    coverage = evidence.coverage.get(fault)
+    if coverage is None:
+        return [f"how much of the fault {fault} was explored is not known"]
+    sentences: list[str] = []
+    if not any(one.point.fault is fault for one in holding.evidence.experiments) and not (
+        fault in _MAY_HAVE_NO_STATES and coverage.unique == 0 and holding.evidence.experiments
+    ):
+        sentences.append(f"no state of the fault {fault} was explored")
+    if coverage.unreached:
+        sentences.append(
+            f"the budget ended before {coverage.unreached[0]} was reached"
+            + _more(len(coverage.unreached) - 1, "operation")
+        )
+    if coverage.known_hangs:
+        sentences.append(
+            f"{len(coverage.known_hangs)} states were not explored (known hang at "
+            f"{coverage.known_hangs[0].operation}); --checkpoint-deadline gives a resume more time"
+        )
+    return sentences
+
+
+def _failure(evidence: Evidence, cause: Cause, slow: Iterable[SlowEnd]) -> Failure:
+    """A confirmed cause. States behind its known hang count as failed with it."""
+    finding, count = cause.chosen, len(cause.findings)
+    notes: list[str] = []
+    coverage = evidence.coverage.get(cause.fault)
+    if cause.is_hang and coverage is not None:
+        behind = sum(point.signature == finding.point.signature for point in coverage.known_hangs)
+        if behind:
+            count += behind
+            notes.append(f"{behind} of them were not tried (known hang)")
+    notes += [end.note for end in slow if end.point == finding.point]
+    return Failure(finding=finding, count=count, notes=tuple(notes))
+
+
+def _notes(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[str, ...]:
+    notes = list(contract.notes(holding.evidence))
+    left_out = contract.faults - evidence.faults
+    if left_out:
+        notes.append(f"the fault {_words(left_out)} was not asked for")
+    for fault in _ordered(faults_judged(evidence, contract)):
+        coverage = evidence.coverage.get(fault)
+        if coverage is not None and coverage.unique == 0 and fault in _MAY_HAVE_NO_STATES:
+            notes.append(f"the fault {fault} has no states of its own here: no write can be cut")
+    not_tried = holding.standing(Standing.NOT_TRIED)
+    if not_tried:
+        states = sum(len(cause.findings) for cause in not_tried)
+        notes.append(
+            f"{len(not_tried)} further causes ({states} states) were seen and not replayed"
+        )
+    notes += [
+        end.note
+        for end in holding.slow
+        if contract.id in contracts_broken(end.symptom, end.point.fault)
+    ]
+    notes += [
+        f"{len(cause.findings)} further hangs at {cause.chosen.point.operation} "
+        "were taken for slow ones too"
+        for cause in holding.standing(Standing.SLOW)
+    ]
+    return tuple(notes)
+
+
+def _states(evidence: Evidence, contract: Contract) -> tuple[int, int]:
+    """Explored and all unique states, summed over the faults that it was judged on."""
+    coverages = [
+        evidence.coverage[fault]
+        for fault in faults_judged(evidence, contract)
+        if fault in evidence.coverage
+    ]
+    return sum(one.explored for one in coverages), sum(one.unique for one in coverages)
+
+
+def _verdict(
+    evidence: Evidence,
+    contract: Contract,
+    outcome: Outcome,
+    reason: str,
+    *,
+    failures: tuple[Failure, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Verdict:
+    explored, total = _states(evidence, contract)
+    return Verdict(
+        contract=contract.id,
+        outcome=outcome,
+        reason=reason,
+        failures=failures,
+        faults_failed=tuple(
+            fault.value for fault in _ordered({one.finding.point.fault for one in failures})
+        ),
+        notes=notes,
+        states_explored=explored,
+        states_total=total,
+    )
+
+
+def _ordered(faults: Iterable[Fault]) -> list[Fault]:
+    """In the order in which they are defined, so that nothing depends on a set's order."""
+    wanted = set(faults)
+    return [fault for fault in Fault if fault in wanted]
+
+
+def _words(faults: Iterable[Fault]) -> str:
+    return " or ".join(fault.value for fault in _ordered(faults))
+
+
+def _more(count: int, noun: str) -> str:
+    if count <= 0:
+        return ""
+    return f" (and {count} more {noun}{'' if count == 1 else 's'})"

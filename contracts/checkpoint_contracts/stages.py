@@ -1,0 +1,51 @@
+"""What the lines of an events file say of stages.
+
+A line is ``VERB REST``; the verb is up to the first space. A *stage* is a name that has both a
+``start`` and a ``done`` line in the undisturbed run. A name that starts again there after its own
+``done`` is a step that the job repeats by design: it is no stage, and starting it again proves
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def stage_names(events: Iterable[str]) -> tuple[str, ...]:
+    """The stages of an undisturbed run, in the order of their first ``start``.
+
+    >>> stage_names(["start a", "done a", "start b"])
+    ('a',)
+    """
+    started: dict[str, None] = {}
+    done: set[str] = set()
+    repeated: set[str] = set()
+    for verb, name in map(_split, events):
+        if verb == "start":
+            if name in done:
+                repeated.add(name)
+            started[name] = None
+        elif verb == "done":
+            done.add(name)
+    return tuple(name for name in started if name in done and name not in repeated)
+
+
+def done_again(
+    stages: Iterable[str], events_before: Iterable[str], events_after: Iterable[str]
+) -> tuple[str, ...]:
+    """Stages that the resume started although they were acknowledged before the crash.
+
+    Only a ``done`` line from before the crash is an acknowledgement here: what a resume does with
+    its own lines is not compared.
+
+    >>> done_again(["a", "b"], ["start a", "done a", "start b"], ["start a", "start b"])
+    ('a',)
+    """
+    acknowledged = {name for verb, name in map(_split, events_before) if verb == "done"}
+    started = {name for verb, name in map(_split, events_after) if verb == "start"}
+    return tuple(name for name in stages if name in acknowledged and name in started)
+
+
+def _split(line: str) -> tuple[str, str]:
+    verb, _, name = line.rstrip("\n").partition(" ")
+    return verb, name

@@ -1,0 +1,103 @@
+"""How what was seen becomes a verdict: the one table, for any subject.
+
+============================================= ============================ ===================
+seen                                          after a kill                 after a torn write
+============================================= ============================ ===================
+the resume exits ≠ 0 or dies by a signal      state-never-corrupt and      state-never-corrupt
+                                              resume-equals-uninterrupted
+the resume or the check passes its deadline   resume-equals-uninterrupted  state-never-corrupt
+the check fails, or says something else       resume-equals-uninterrupted  state-never-corrupt
+``start X`` although ``done X`` was           resume-skips-done            resume-skips-done
+acknowledged
+============================================= ============================ ===================
+
+A failure is attributed to the fault of its state, never to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from checkpoint_contracts.evidence import Experiment, Fault, Reference
+from checkpoint_contracts.ids import (
+    RESUME_EQUALS_UNINTERRUPTED,
+    RESUME_SKIPS_DONE,
+    STATE_NEVER_CORRUPT,
+)
+from checkpoint_contracts.stages import done_again, stage_names
+from checkpoint_contracts.verdict import Symptom
+
+_WRONG_END: Final[Mapping[Fault, tuple[str, ...]]] = MappingProxyType(
+    {Fault.KILL: (RESUME_EQUALS_UNINTERRUPTED,), Fault.TORN: (STATE_NEVER_CORRUPT,)}
+)
+
+TABLE: Final[Mapping[Symptom, Mapping[Fault, tuple[str, ...]]]] = MappingProxyType(
+    {
+        Symptom.RESUME_FAILED: MappingProxyType(
+            {
+                Fault.KILL: (STATE_NEVER_CORRUPT, RESUME_EQUALS_UNINTERRUPTED),
+                Fault.TORN: (STATE_NEVER_CORRUPT,),
+            }
+        ),
+        Symptom.HANG: _WRONG_END,
+        Symptom.CHECK_HANG: _WRONG_END,
+        Symptom.CHECK_FAILED: _WRONG_END,
+        Symptom.DIFFERENT_RESULT: _WRONG_END,
+        Symptom.DONE_AGAIN: MappingProxyType(
+            {Fault.KILL: (RESUME_SKIPS_DONE,), Fault.TORN: (RESUME_SKIPS_DONE,)}
+        ),
+    }
+)
+
+
+def contracts_broken(symptom: Symptom, fault: Fault) -> tuple[str, ...]:
+    """The ids of the contracts that this cell of the table names."""
+    return TABLE.get(symptom, {}).get(fault, ())
+
+
+def symptoms(experiment: Experiment, reference: Reference) -> tuple[Symptom, ...]:
+    """The rows of the table that one experiment shows: at most one wrong end, and *done again*.
+
+    An experiment that is not :func:`usable <gap>` shows nothing.
+    """
+    if gap(experiment) is not None:
+        return ()
+    seen: list[Symptom] = []
+    end = _wrong_end(experiment, reference)
+    if end is not None:
+        seen.append(end)
+    if done_again(stage_names(reference.events), experiment.events_before, experiment.events_after):
+        seen.append(Symptom.DONE_AGAIN)
+    return tuple(seen)
+
+
+def gap(experiment: Experiment) -> str | None:
+    """Why nothing may be concluded from an experiment, or None if something may."""
+    for execution in (experiment.resume, experiment.check):
+        if execution is not None and not execution.usable:
+            return execution.refusal or execution.problem
+    if experiment.resume.succeeded and experiment.check is None:
+        return f"the check was not run after the resume from {experiment.point.id}"
+    return None
+
+
+def ends_well(experiment: Experiment, reference: Reference) -> bool:
+    """Whether the resume, and the check after it, ended with the reference result."""
+    return gap(experiment) is None and _wrong_end(experiment, reference) is None
+
+
+def _wrong_end(experiment: Experiment, reference: Reference) -> Symptom | None:
+    resume, check = experiment.resume, experiment.check
+    if resume.timed_out:
+        return Symptom.HANG
+    if not resume.succeeded or check is None:
+        return Symptom.RESUME_FAILED
+    if check.timed_out:
+        return Symptom.CHECK_HANG
+    if not check.succeeded:
+        return Symptom.CHECK_FAILED
+    if check.output != reference.check.output:
+        return Symptom.DIFFERENT_RESULT
+    return None

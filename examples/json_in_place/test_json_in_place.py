@@ -1,0 +1,21 @@
+"""JSON written in place: breaks two promises, and we say so."""
+
+import sys
+from pathlib import Path
+
+from pytest_checkpoint.api import CommandSubject, checkpoint_subject
+
+JOB = [sys.executable, str(Path(__file__).with_name("job.py"))]
+
+
+@checkpoint_subject
+def json_in_place() -> CommandSubject:
+    return CommandSubject(
+        run=[*JOB, "run", "{workspace}"],
+        check=[*JOB, "check", "{workspace}"],
+        expected_failures={
+            "resume-equals-uninterrupted": "killed between the truncation and the write, the job "
+            "finds an empty state file and cannot start",
+            "state-never-corrupt": "a write cut short leaves half a JSON text in the only copy",
+        },
+    )

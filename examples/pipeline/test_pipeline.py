@@ -1,0 +1,16 @@
+"""The runtime's own pipeline."""
+
+import sys
+from pathlib import Path
+
+from pytest_checkpoint.api import CommandSubject, checkpoint_subject
+
+JOB = [sys.executable, str(Path(__file__).with_name("job.py"))]
+
+
+@checkpoint_subject
+def pipeline() -> CommandSubject:
+    return CommandSubject(
+        run=[*JOB, "run", "{workspace}"],
+        check=[*JOB, "check", "{workspace}"],
+    )

@@ -1,0 +1,102 @@
+"""What users import: how to name a subject in a test module or a conftest.
+
+Example::
+
+    from pytest_checkpoint.api import CommandSubject, checkpoint_subject
+
+    @checkpoint_subject
+    def etl():
+        return CommandSubject(
+            run="python etl.py {workspace}",
+            check="python show_result.py {workspace}",
+        )
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import TypeVar, overload
+
+__all__ = ["CommandSubject", "checkpoint_subject"]
+
+SUBJECT_ATTRIBUTE = "__checkpoint_subject__"
+"""Set by ``@checkpoint_subject`` on the function that it marks, to a :class:`Mark`."""
+
+CommandLine = str | Sequence[str]
+"""One string, split as a shell would, or a list of arguments. No shell runs it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandSubject:
+    """A job that is run, resumed and checked by commands.
+
+    ``{workspace}`` in them is replaced by the directory that holds all the job's state; they are
+    started where pytest was. What is wrong with any of this is told when the subject is
+    collected, in a sentence, before anything runs.
+    """
+
+    run: CommandLine
+    """Does the job in ``{workspace}``."""
+    check: CommandLine
+    """Exits 0 and prints the job's result, in canonical form."""
+    resume: CommandLine | None = None
+    """Goes on after a crash; None: the same as ``run``."""
+    setup: CommandLine | None = None
+    """Fills the workspace before each fresh run."""
+    outputs: Collection[str] = ()
+    """Globs in the workspace: files that must be whole whenever they have their final name."""
+    ephemeral: Collection[str] = ()
+    """Globs in the workspace: files left out of comparisons, a log say."""
+    capabilities: Collection[str] = ()
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+    """Contract id → why it fails today; strict: once it holds, that is a failure."""
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    """Contract id → why it is not a promise of this job."""
+    resume_attempts: int = 1
+    """How often resume may be started after one crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the decorator leaves on the function."""
+
+    name: str
+
+
+SubjectFunction = TypeVar("SubjectFunction", bound=Callable[[], CommandSubject])
+
+
+@overload
+def checkpoint_subject(name: SubjectFunction, /) -> SubjectFunction: ...
+@overload
+def checkpoint_subject(
+    name: str | None = None,
+) -> Callable[[SubjectFunction], SubjectFunction]: ...
+def checkpoint_subject(
+    name: SubjectFunction | str | None = None,
+) -> SubjectFunction | Callable[[SubjectFunction], SubjectFunction]:
+    """Mark a function without arguments, which returns a :class:`CommandSubject`, as a subject.
+
+    Used as ``@checkpoint_subject`` (the function's name is the subject's) or as
+    ``@checkpoint_subject(name="etl")``. The function is called only under
+    ``pytest --checkpoint-contracts``; importing its module registers nothing.
+    """
+    if name is not None and not isinstance(name, str):
+        return _marked(name, None)
+
+    def decorate(function: SubjectFunction) -> SubjectFunction:
+        return _marked(function, name)
+
+    return decorate
+
+
+def _marked(function: SubjectFunction, name: str | None) -> SubjectFunction:
+    if not isinstance(function, FunctionType):
+        raise TypeError(
+            "@checkpoint_subject stands on a function without arguments that returns a "
+            f"CommandSubject, not on {function!r}"
+        )
+    setattr(function, SUBJECT_ATTRIBUTE, Mark(function.__name__ if name is None else name))
+    return function

@@ -1,0 +1,174 @@
+"""One subject in one slot: put a state there, run, resume, check, and say what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from checkpoint_contracts.evidence import Execution
+from pytest_checkpoint.options import Options
+from pytest_checkpoint.record.client import SlotClient, environment
+from pytest_checkpoint.record.request import Request, Result
+from pytest_checkpoint.record.tracked import EVENTS
+from pytest_checkpoint.redaction import Redactor
+from pytest_checkpoint.states.timeline import State
+from pytest_checkpoint.subject import Command, Subject
+from pytest_checkpoint.tree.capture import capture
+from pytest_checkpoint.tree.image import Image
+from pytest_checkpoint.tree.restore import restore
+
+NOT_THE_TREE: Final = frozenset({EVENTS})
+_KEPT_OUTPUT: Final = 64 << 10
+_LEAST_DEADLINE_S: Final = 10.0
+_DEADLINE_FACTOR: Final = 5.0
+_LEAST_HANG_S: Final = 60.0
+_HANG_FACTOR: Final = 6.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """In seconds."""
+
+    resume_s: float
+    check_s: float
+
+    @classmethod
+    def of(cls, options: Options, *, resume_took_s: float, check_took_s: float) -> Deadlines:
+        def deadline(took_s: float) -> float:
+            if options.deadline_s is not None:
+                return options.deadline_s
+            return max(_LEAST_DEADLINE_S, _DEADLINE_FACTOR * took_s)
+
+        return cls(resume_s=deadline(resume_took_s), check_s=deadline(check_took_s))
+
+    def for_a_hang(self) -> Deadlines:
+        """What the replay of a hang gets."""
+
+        def longer(deadline_s: float) -> float:
+            return max(_LEAST_HANG_S, _HANG_FACTOR * deadline_s)
+
+        return Deadlines(resume_s=longer(self.resume_s), check_s=longer(self.check_s))
+
+
+class Bench:
+    """The subject's commands, in the slot of a client."""
+
+    def __init__(self, client: SlotClient, subject: Subject, options: Options) -> None:
+        self.client = client
+        self.subject = subject
+        self.options = options
+        self._environment = environment(client, keep_tmpdir=options.keep_tmpdir)
+        self._redact = Redactor(self._environment)
+        self._empty = State(self.look(), b"")
+
+    # --- states ---
+
+    def put(self, state: State) -> None:
+        """Make the slot hold exactly this state."""
+        restore(state.image, self.client.path, exclude=NOT_THE_TREE)
+        self.client.events.write_bytes(state.events)
+
+    def put_nothing(self) -> None:
+        """As a fresh run finds it: an empty workspace, an empty TMPDIR, no events."""
+        self.put(self._empty)
+
+    def look(self) -> Image:
+        return capture(self.client.path, exclude=NOT_THE_TREE).image
+
+    def state(self) -> State:
+        return State(self.look(), self.client.events.read_bytes())
+
+    def new_events(self, before: bytes) -> tuple[str, ...]:
+        """Lines appended since the events file held ``before``."""
+        return lines_of(self.client.events.read_bytes()[len(before) :])
+
+    # --- executions ---
+
+    def setup(self) -> Execution | None:
+        """None if the subject has no setup."""
+        if self.subject.setup is None:
+            return None
+        result = self._send(self.subject.setup, self.options.run_deadline_s, filtered=False)
+        return self.execution(result)
+
+    def run(
+        self, *, recording: Path | None = None, kill_at: int | None = None
+    ) -> tuple[Result, Execution]:
+        result = self._send(
+            self.subject.run,
+            self.options.run_deadline_s,
+            recording=str(recording) if recording else None,
+            kill_at=kill_at,
+        )
+        return result, self.execution(result)
+
+    def resume(self, deadline_s: float) -> Execution:
+        return self.execution(self._send(self.subject.resume, deadline_s))
+
+    def check(self, deadline_s: float) -> Execution:
+        result = self._send(self.subject.check, deadline_s, filtered=False)
+        return self.execution(result, is_check=True)
+
+    def _send(
+        self,
+        command: Command,
+        deadline_s: float,
+        *,
+        filtered: bool = True,
+        recording: str | None = None,
+        kill_at: int | None = None,
+    ) -> Result:
+        workspace = str(self.client.workspace)
+        return self.client.run(
+            Request(
+                command=tuple(part.replace("{workspace}", workspace) for part in command),
+                working_directory=str(self.subject.working_directory),
+                environment=self._environment,
+                deadline_s=deadline_s,
+                filtered=filtered,
+                recording=recording,
+                kill_at=kill_at,
+                allow_network=self.options.allow_network,
+                allow_outside=tuple(map(str, self.options.allow_outside)),
+            )
+        )
+
+    def execution(self, result: Result, *, is_check: bool = False) -> Execution:
+        """In the words of the evidence; output made comparable between workspaces, and redacted."""
+        output, errors = self._clean(result.output), self._clean(result.error_output)
+        return Execution(
+            exit_code=result.exit_code,
+            signal=result.signal,
+            timed_out=result.timed_out,
+            wall_s=result.wall_s,
+            user_cpu_s=result.user_cpu_s,
+            startup_cpu_s=result.startup_cpu_s,
+            bytes_written=result.workspace_bytes,
+            operations=result.operations,
+            output=_shortened(output) if is_check else _shortened(output + errors),
+            error_output=_shortened(errors) if is_check else "",
+            refusal=result.refusal,
+            problem=result.problem,
+        )
+
+    def _clean(self, text: str) -> str:
+        text = text.replace(str(self.client.workspace), "{workspace}")
+        text = text.replace(str(self.client.temporary), "$TMPDIR")
+        return self._redact(text)
+
+
+def lines_of(events: bytes) -> tuple[str, ...]:
+    """The complete lines of an events file."""
+    text = events.decode("utf-8", "backslashreplace")
+    return tuple(line for line in re.split("\r?\n", text) if line)
+
+
+def _shortened(text: str) -> str:
+    """Long text: its end, and a digest of the whole, so that equal texts stay equal."""
+    if len(text) <= _KEPT_OUTPUT:
+        return text
+    digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
+    return f"[{len(text)} characters, sha256 {digest}; the end of it:]\n{text[-_KEPT_OUTPUT:]}"

@@ -1,0 +1,128 @@
+"""The ``--checkpoint-*`` options as pytest sees them: names and help, values still unread.
+
+Imported at every start of pytest, so it imports nothing but the standard library and pytest.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+MASTER = "--checkpoint-contracts"
+
+
+class Kind(enum.Enum):
+    VALUE = "value"
+    LIST = "list"
+    SWITCH = "switch"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One option. Whether it was given shows in its value: every default is None, False or []."""
+
+    name: str
+    kind: Kind
+    metavar: str
+    help: str
+
+    @property
+    def dest(self) -> str:
+        return self.name.removeprefix("--").replace("-", "_")
+
+
+def _value(name: str, metavar: str, text: str) -> Flag:
+    return Flag(f"--checkpoint-{name}", Kind.VALUE, metavar, text)
+
+
+def _list(name: str, metavar: str, text: str) -> Flag:
+    return Flag(f"--checkpoint-{name}", Kind.LIST, metavar, f"{text} (repeatable)")
+
+
+def _switch(name: str, text: str) -> Flag:
+    return Flag(f"--checkpoint-{name}", Kind.SWITCH, "", text)
+
+
+COMMAND_FORM: tuple[Flag, ...] = (
+    _value("run", "CMD", "judge this job alone, collecting nothing; CMD works in {workspace}"),
+    _value("resume", "CMD", "how to go on after a crash; default: the run command again"),
+    _value("check", "CMD", "exits 0 and prints the job's result, in canonical form"),
+    _value("setup", "CMD", "fills {workspace} before each fresh run"),
+    _list("outputs", "GLOB", "files that must be whole whenever they have their final name"),
+    _list("ephemeral", "GLOB", "files left out of comparisons, a log say"),
+    _list("capability", "NAME", "something this job can do, which makes more contracts apply"),
+    _value("name", "NAME", "the subject's name; default: the stem of its first script"),
+)
+"""Describe the one subject of the command form; senseless without ``--checkpoint-run``."""
+
+EXPLORATION: tuple[Flag, ...] = (
+    _value("time-budget", "SECONDS", "per subject: 90, 90s or 2m; default 2m"),
+    _value("max-states", "N", "crash states explored per subject; default 2000"),
+    _switch("exhaustive", "explore every crash state, whatever the budgets say"),
+    _value("seed", "N", "decides the order within a budget; default 0"),
+    _value("faults", "LIST", "what is done to the job: kill,torn; default: all of them"),
+    _value("run-deadline", "SECONDS", "longest setup, run and first check; default 600"),
+    _value("deadline", "SECONDS", "longest resume or check; default: max(10, 5 x undisturbed)"),
+    _switch("allow-network", "let the job connect beyond this machine, a thousand times over"),
+    _list("allow-outside", "PATH", "let the job overwrite existing files under PATH"),
+    _switch("keep-tmpdir", "leave TMPDIR as it is: what the job does there is not recorded"),
+    _value("tmpdir-on", "DIR", "make the job's TMPDIR in DIR, on another file system say"),
+    _value("workdir", "DIR", "make workspaces in DIR; default: /dev/shm if it has room"),
+    _value("keep", "SIZE", "cap of all kept wrecks together: 500MB, 2GiB; default 1GiB"),
+    _value("self-check", "N", "real kills per subject that test the recording; default 5"),
+    _value("restart-ratio", "RATIO", "share of a whole run that counts as starting over: 0.9"),
+    _value("tolerate", "WHAT", "'inconclusive': show such a verdict as skipped, not failed"),
+    _value("replay", "ID", "crash one kept state again: SUBJECT::CONTRACT@OP.VARIANT"),
+)
+
+FLAGS: tuple[Flag, ...] = COMMAND_FORM + EXPLORATION
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup(
+        "checkpoint-contracts", "checkpoint-contracts: does the job really resume?"
+    )
+    group.addoption(
+        MASTER,
+        action="store_true",
+        help="instead of tests, judge subjects: record one run of each, crash it everywhere, "
+        "resume, and say which promise broke",
+    )
+    for flag in FLAGS:
+        if flag.kind is Kind.SWITCH:
+            group.addoption(flag.name, action="store_true", help=flag.help)
+        elif flag.kind is Kind.LIST:
+            group.addoption(
+                flag.name, action="append", default=[], metavar=flag.metavar, help=flag.help
+            )
+        else:
+            group.addoption(flag.name, metavar=flag.metavar, help=flag.help)
+
+
+def asked_for(config: pytest.Config) -> bool:
+    """Whether contracts are to be judged at all."""
+    return bool(config.getoption("checkpoint_contracts"))
+
+
+def given(config: pytest.Config, flags: Sequence[Flag] = FLAGS) -> Iterator[tuple[Flag, list[str]]]:
+    """Those of ``flags`` that the user gave, each with its raw values (a switch has none)."""
+    for flag in flags:
+        raw = config.getoption(flag.dest)
+        if flag.kind is Kind.SWITCH and raw:
+            yield flag, []
+        elif flag.kind is Kind.LIST and raw:
+            yield flag, list(raw)
+        elif flag.kind is Kind.VALUE and raw is not None:
+            yield flag, [raw]
+
+
+def refuse_strays(config: pytest.Config) -> None:
+    """Raise UsageError for options that have no effect, because the main one is missing."""
+    strays = [flag.name for flag, _ in given(config)]
+    if strays:
+        raise pytest.UsageError(
+            f"{', '.join(strays)} given without {MASTER}: add it, or leave the rest out"
+        )

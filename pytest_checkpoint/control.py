@@ -1,0 +1,279 @@
+"""The control run: is there something to hold experiments against, and is it safe to repeat?
+
+Before anything is repeated a thousand times, the job is run twice undisturbed, resumed when it has
+finished, and checked. Everything that would make verdicts meaningless is found here and said in one
+sentence (:class:`~pytest_checkpoint.errors.SubjectError`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from checkpoint_contracts.evidence import Execution, Reference
+from pytest_checkpoint.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.errors import SubjectError
+from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.record import journal
+from pytest_checkpoint.record.describe import signature
+from pytest_checkpoint.record.journal import Recording
+from pytest_checkpoint.record.operations import MapShared, Operation, Origin, Write
+from pytest_checkpoint.record.request import Result
+from pytest_checkpoint.states.timeline import State
+from pytest_checkpoint.tree.image import File
+
+_TAIL: Final = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRun:
+    """What the first undisturbed run showed."""
+
+    check: Execution
+    peak_bytes: int
+    """At most so much lay in the workspace and TMPDIR at once."""
+    signatures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """A subject that can be judged: its reference, its recording, where a fresh run begins."""
+
+    reference: Reference
+    recording: Recording
+    start: State
+    """As setup left it."""
+    deadlines: Deadlines
+    unreadable: tuple[str, ...]
+    """Files mapped shared and writable whose stores could not be read."""
+    notes: tuple[str, ...]
+
+
+def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
+    """The first of the two undisturbed runs; its size decides where the second one goes."""
+    progress.phase("first control run")
+    _set_up(bench)
+    folder = scratch / "first"
+    result, execution = bench.run(recording=folder)
+    _require_sound_run(bench, result, execution)
+    check = _checked(bench)
+    recording = journal.load(folder)
+    start_bytes = sum(
+        node.content.size for node in recording.start.nodes.values() if isinstance(node, File)
+    )
+    return FirstRun(
+        check=check,
+        peak_bytes=result.all_bytes + start_bytes,
+        signatures=_signatures(recording.operations),
+    )
+
+
+def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress) -> Control:
+    """The second undisturbed run: recorded into ``folder``, resumed, checked."""
+    options = bench.options
+    progress.phase("recording")
+    _set_up(bench)
+    start = bench.state()
+    idle_check = bench.check(options.run_deadline_s)
+    bench.put(start)
+    result, run = bench.run(recording=folder)
+    _require_sound_run(bench, result, run)
+    finished = bench.state()
+    check = _checked(bench)
+    recording = journal.load(folder)
+    _require_same_result(first.check, check)
+    _require_telling_check(idle_check, check)
+    events = lines_of(finished.events)
+    _require_proper_events(bench, events)
+    bench.put(finished)
+    progress.phase("resume of the finished job")
+    resumed = bench.resume(options.run_deadline_s)
+    _require_resumable(resumed)
+    resumed_events = bench.new_events(finished.events)
+    reference = Reference(
+        run=run,
+        finished_resume=resumed,
+        finished_resume_events=resumed_events,
+        check=check,
+        events=events,
+    )
+    took_s = max(run.wall_s, resumed.wall_s)
+    return Control(
+        reference=reference,
+        recording=recording,
+        start=start,
+        deadlines=Deadlines.of(options, resume_took_s=took_s, check_took_s=check.wall_s),
+        unreadable=result.unreadable,
+        notes=tuple(_notes(result, first, recording)),
+    )
+
+
+# --- what makes verdicts meaningless ---
+
+
+def _set_up(bench: Bench) -> None:
+    bench.put_nothing()
+    setup = bench.setup()
+    if setup is not None and not setup.succeeded:
+        raise SubjectError(f"the setup command {_ended(setup)}; mend it first{_said(setup)}")
+
+
+def _require_sound_run(bench: Bench, result: Result, run: Execution) -> None:
+    if run.refusal or run.problem:
+        raise SubjectError(str(run.refusal or run.problem))
+    if run.timed_out:
+        raise SubjectError(
+            f"the undisturbed run was still going after {bench.options.run_deadline_s:g} s: give "
+            "it less to do (a thousand resumes will follow), or raise --checkpoint-run-deadline"
+            + _said(run)
+        )
+    if not run.succeeded:
+        raise SubjectError(
+            f"the undisturbed run {_ended(run)}: the job must work before it can be crashed"
+            + _said(run)
+        )
+    if not result.operations:
+        raise SubjectError(
+            "the undisturbed run did nothing under {workspace} (and TMPDIR): no file was created, "
+            "written or renamed there; pass the workspace to the job, or read CHECKPOINT_WORKSPACE"
+        )
+
+
+def _checked(bench: Bench) -> Execution:
+    check = bench.check(bench.options.run_deadline_s)
+    if check.problem:
+        raise SubjectError(check.problem)
+    if check.timed_out:
+        raise SubjectError(
+            f"the check was still going after {bench.options.run_deadline_s:g} s; "
+            f"raise --checkpoint-run-deadline if it needs that long{_said(check)}"
+        )
+    if not check.succeeded:
+        raise SubjectError(
+            f"the check {_ended(check)} after an undisturbed run: it must accept the result of a "
+            f"run that nothing has gone wrong with{_said(check)}"
+        )
+    return check
+
+
+def _require_same_result(first: Execution, second: Execution) -> None:
+    if first.output != second.output:
+        raise SubjectError(
+            "two undisturbed runs give different results, so nothing can be compared with them: "
+            "let the check print only what does not depend on time, chance or order\n"
+            f"  first:  {_shown(first.output)}\n  second: {_shown(second.output)}"
+        )
+
+
+def _require_telling_check(idle: Execution, check: Execution) -> None:
+    if idle.succeeded and idle.output == check.output:
+        raise SubjectError(
+            "the check exits 0 and says the same on a workspace in which the job has not run, so "
+            f"it would pass anything; let it look at the result ({_shown(check.output)})"
+        )
+
+
+def _require_proper_events(bench: Bench, events: tuple[str, ...]) -> None:
+    started: set[str] = set()
+    done: set[str] = set()
+    for line in events:
+        verb, _, name = line.partition(" ")
+        if verb == "start":
+            if name in done and name in started:
+                raise SubjectError(
+                    f"'start {name}' comes again after 'done {name}' within one undisturbed run: "
+                    "a name that starts again is not a stage; give each round a name of its own"
+                )
+            started.add(name)
+        elif verb == "done":
+            done.add(name)
+    if "stages" in bench.subject.capabilities and not started & done:
+        raise SubjectError(
+            "the capability 'stages' is declared, but the undisturbed run wrote no name with both "
+            "a 'start' and a 'done' line to $CHECKPOINT_EVENTS"
+        )
+
+
+def _require_resumable(resumed: Execution) -> None:
+    if resumed.refusal or resumed.problem:
+        raise SubjectError(f"the resume of the finished job: {resumed.refusal or resumed.problem}")
+    if not resumed.succeeded:
+        how = "did not end in time" if resumed.timed_out else _ended(resumed)
+        raise SubjectError(
+            f"the resume of the finished job {how}: a job that has ended must be found finished"
+            + _said(resumed)
+        )
+
+
+# --- words ---
+
+
+def _ended(execution: Execution) -> str:
+    if execution.timed_out:
+        return "did not end in time"
+    if execution.signal is not None:
+        return f"died by signal {execution.signal}"
+    return f"exits {execution.exit_code}"
+
+
+def _said(execution: Execution) -> str:
+    text = (execution.output + execution.error_output).strip()
+    if not text:
+        return " (it printed nothing)"
+    tail = text[-_TAIL:]
+    return "; it printed:\n" + "\n".join(f"  {line}" for line in tail.splitlines())
+
+
+def _shown(output: str) -> str:
+    text = output.strip().replace("\n", "⏎")
+    return text if len(text) <= 200 else text[:200] + "…"
+
+
+# --- notes ---
+
+
+def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
+    notes = []
+    if result.created_outside:
+        names = ", ".join(result.created_outside[:5])
+        more = len(result.created_outside) - 5
+        notes.append(
+            f"files created outside the workspace: {names}" + (f" and {more} more" if more > 0 else "")
+        )
+    difference = _first_difference(first.signatures, recording.operations)
+    if difference:
+        notes.append(f"order varies between runs: {difference}")
+    mapped = {
+        operation.path.decode("utf-8", "backslashreplace")
+        for operation in recording.operations
+        if any(isinstance(effect, MapShared) for effect in operation.effects)
+    }
+    if mapped:
+        notes.append(
+            "mapped shared and writable, stores seen only between operations: "
+            + ", ".join(sorted(mapped))
+        )
+    return notes
+
+
+def _signatures(operations: tuple[Operation, ...]) -> tuple[str, ...]:
+    """Kinds and normalised paths; stores through a mapping are seen at chance moments."""
+    return tuple(
+        signature(operation)
+        for operation in operations
+        if not any(
+            isinstance(effect, Write) and effect.origin is Origin.MAPPED
+            for effect in operation.effects
+        )
+    )
+
+
+def _first_difference(first: tuple[str, ...], operations: tuple[Operation, ...]) -> str:
+    second = _signatures(operations)
+    for step, (one, other) in enumerate(zip(first, second, strict=False), 1):
+        if one != other:
+            return f"operation {step} was '{one}' in the first run and '{other}' in the second"
+    if len(first) != len(second):
+        return f"{len(first)} operations in the first run, {len(second)} in the second"
+    return ""

@@ -1,0 +1,204 @@
+"""The story of one examination, phase by phase.
+
+control run → recording → self-check → crash states → resume and check each → replay what failed →
+judge. Nothing is run twice for two contracts: all of them judge the same evidence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from checkpoint_contracts import CATALOGUE, judge_all, replays_needed
+from checkpoint_contracts.contract import Contract
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Experiment, Fault
+from checkpoint_contracts.verdict import Verdict
+from pytest_checkpoint.bench import Bench
+from pytest_checkpoint.control import Control, FirstRun, control_run, first_run
+from pytest_checkpoint.errors import HarnessError, SubjectError
+from pytest_checkpoint.examination import Examination, Progress
+from pytest_checkpoint.explore import Exploration, conduct, explore, hung
+from pytest_checkpoint.keep import Keeper, keep_wrecks
+from pytest_checkpoint.options import Options
+from pytest_checkpoint.places import chosen_root, first_root, kept_folder, slots_of
+from pytest_checkpoint.record import abilities
+from pytest_checkpoint.record.client import SlotClient
+from pytest_checkpoint.selfcheck import self_check
+from pytest_checkpoint.states.kill import materialize, parse
+from pytest_checkpoint.states.order import Plan, plan
+from pytest_checkpoint.states.timeline import State, Timeline
+from pytest_checkpoint.subject import Subject
+
+
+def examine(subject: Subject, options: Options, progress: Progress) -> Examination:
+    """Find out which promises a subject keeps.
+
+    Raises :class:`~pytest_checkpoint.errors.UserError` for what is known before anything runs. What
+    is wrong with the subject makes every verdict inconclusive, with that sentence.
+    """
+    abilities.require()
+    begun = time.monotonic()
+    try:
+        first, root = _first_run(subject, options, progress)
+        with SlotClient(slots_of(root, options, subject)) as client:
+            examination = _Examiner(subject, options, progress, client).examine(first)
+    except (SubjectError, HarnessError) as error:
+        examination = _invalid(subject, options, str(error))
+    return dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
+
+
+def _first_run(
+    subject: Subject, options: Options, progress: Progress
+) -> tuple[FirstRun, Path]:
+    """In TMPDIR; and where the second run and all experiments go, by what it needed."""
+    with SlotClient(slots_of(first_root(options), options, subject)) as client:
+        first = first_run(Bench(client, subject, options), client.scratch, progress)
+    return first, chosen_root(options, first.peak_bytes)
+
+
+def contracts_of(options: Options) -> tuple[Contract, ...]:
+    """Those that were selected."""
+    return tuple(
+        contract
+        for contract in CATALOGUE.values()
+        if options.contracts is None or contract.id in options.contracts
+    )
+
+
+def faults_of(options: Options) -> frozenset[Fault]:
+    """Those asked for that some selected contract looks at."""
+    needed = frozenset[Fault]().union(*(one.faults for one in contracts_of(options)))
+    return options.faults & needed
+
+
+def _invalid(subject: Subject, options: Options, sentence: str) -> Examination:
+    evidence = Evidence(
+        subject=subject.name,
+        capabilities=subject.capabilities,
+        faults=options.faults,
+        not_applicable=subject.not_applicable,
+        invalid=sentence,
+        restart_ratio=options.restart_ratio,
+    )
+    return Examination(evidence=evidence, verdicts=judge_all(evidence, contracts_of(options)))
+
+
+class _Examiner:
+    def __init__(
+        self, subject: Subject, options: Options, progress: Progress, client: SlotClient
+    ) -> None:
+        self._subject = subject
+        self._options = options
+        self._progress = progress
+        self._bench = Bench(client, subject, options)
+        self._keeper = Keeper(
+            folder=kept_folder(options, subject, client.number), cap_bytes=options.keep_bytes
+        )
+        self._notes = [f"workspace {client.workspace}"]
+
+    def examine(self, first: FirstRun) -> Examination:
+        self._keeper.begin()
+        control = control_run(self._bench, first, self._keeper.recording, self._progress)
+        self._notes += control.notes
+        self._notes += self_check(
+            self._bench, control, self._options.self_check_points, self._progress
+        )
+        self._progress.phase("deriving crash states")
+        recording = control.recording
+        timeline = Timeline(recording.start, recording.start_events, recording.operations)
+        planned = plan(
+            timeline,
+            recording.operations,
+            faults=faults_of(self._options),
+            seed=self._options.seed,
+            max_states=self._options.max_states,
+            exhaustive=self._options.exhaustive,
+        )
+        self._progress.estimate(self._estimate(control, planned))
+        exploration = explore(self._bench, control, planned, self._progress)
+        evidence = self._replayed(self._evidence(control, exploration), control, timeline)
+        return self._judged(evidence, control, timeline)
+
+    def _estimate(self, control: Control, planned: Plan) -> str:
+        reference = control.reference
+        resume_s = (reference.run.wall_s + reference.finished_resume.wall_s) / 2
+        one_s = resume_s + reference.check.wall_s
+        states = len(planned.states)
+        minutes = states * one_s / 60
+        text = f"{states} states, about {minutes:.1f} minutes"
+        budget_minutes = self._options.time_budget_s / 60
+        if minutes > budget_minutes and not self._options.exhaustive:
+            text += f", cut off after {budget_minutes:g} (--checkpoint-time-budget)"
+        return text
+
+    def _evidence(self, control: Control, exploration: Exploration) -> Evidence:
+        unobservable = {}
+        if control.unreadable:
+            sentence = (
+                "stores through a shared mapping could not be read, so its states are not known: "
+                + ", ".join(control.unreadable)
+            )
+            unobservable = {Fault.KILL: sentence, Fault.TORN: sentence}
+        return Evidence(
+            subject=self._subject.name,
+            capabilities=self._subject.capabilities,
+            faults=faults_of(self._options),
+            not_applicable=self._subject.not_applicable,
+            unobservable=unobservable,
+            reference=control.reference,
+            experiments=exploration.experiments,
+            coverage=exploration.coverage,
+            restart_ratio=self._options.restart_ratio,
+        )
+
+    def _replayed(self, evidence: Evidence, control: Control, timeline: Timeline) -> Evidence:
+        """Replay before report: the first failure of each cause must show again."""
+        contracts = contracts_of(self._options)
+        seen = {experiment.point: experiment for experiment in evidence.experiments}
+        replayed = 0
+        while needed := replays_needed(evidence, contracts):
+            replays = list(evidence.replays)
+            for where in needed:
+                replayed += 1
+                self._progress.phase(f"replaying failure {replayed} (step {where.step})")
+                replays.append(self._replay(where, seen[where], control, timeline))
+            evidence = dataclasses.replace(evidence, replays=tuple(replays))
+        return evidence
+
+    def _replay(
+        self, where: CrashPoint, seen: Experiment, control: Control, timeline: Timeline
+    ) -> Experiment:
+        deadlines = control.deadlines
+        if hung(seen):
+            deadlines = deadlines.for_a_hang()
+        return conduct(self._bench, where, _state_at(where, timeline), deadlines)
+
+    def _judged(self, evidence: Evidence, control: Control, timeline: Timeline) -> Examination:
+        verdicts = judge_all(evidence, contracts_of(self._options))
+        operations = control.recording.operations
+        self._keeper.evidence(evidence)
+        self._keeper.operations(operations)
+        states = _states_of(verdicts, timeline)
+        experiments = (*evidence.experiments, *evidence.replays)
+        return Examination(
+            evidence=evidence,
+            verdicts=verdicts,
+            operations=len(operations),
+            notes=tuple(self._notes),
+            wrecks=keep_wrecks(self._keeper, verdicts, experiments, states, operations),
+            folder=self._keeper.folder,
+        )
+
+
+def _state_at(where: CrashPoint, timeline: Timeline) -> State:
+    return materialize(parse(where.id), timeline)
+
+
+def _states_of(verdicts: Mapping[str, Verdict], timeline: Timeline) -> dict[CrashPoint, State]:
+    """The crash states of all confirmed failures."""
+    points = {
+        failure.finding.point for verdict in verdicts.values() for failure in verdict.failures
+    }
+    return {where: _state_at(where, timeline) for where in points}

@@ -1,0 +1,99 @@
+"""Resume from every crash state, in order, within the budget."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from checkpoint_contracts import wants_unresumed_check
+from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
+from pytest_checkpoint.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.control import Control
+from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.states.kill import CrashState, point
+from pytest_checkpoint.states.order import Plan
+from pytest_checkpoint.states.timeline import State
+
+_HANGS_KNOWN: Final = 2
+"""After so many hangs at one operation its further states are not explored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exploration:
+    experiments: tuple[Experiment, ...]
+    coverage: Mapping[Fault, Coverage]
+
+
+def explore(bench: Bench, control: Control, plan: Plan, progress: Progress) -> Exploration:
+    """One experiment per unique state, until all are done or the budget is spent."""
+    options = bench.options
+    deadline = time.monotonic() + options.time_budget_s
+    experiments: list[Experiment] = []
+    explored: set[CrashState] = set()
+    left_out: list[CrashState] = []
+    hangs: Counter[str] = Counter()
+    for number, (unique, state) in enumerate(plan):
+        if time.monotonic() >= deadline and not options.exhaustive:
+            break
+        where = point(unique.crash, control.recording.operations)
+        if hangs[where.signature] >= _HANGS_KNOWN:
+            left_out.append(unique.crash)
+            continue
+        experiment = conduct(bench, where, state, control.deadlines)
+        hangs[where.signature] += hung(experiment)
+        experiments.append(experiment)
+        explored.add(unique.crash)
+        progress.advance(number + 1, len(plan.states))
+    return Exploration(
+        experiments=tuple(experiments), coverage=plan.coverage(explored, left_out)
+    )
+
+
+def conduct(
+    bench: Bench, where: CrashPoint, state: State, deadlines: Deadlines
+) -> Experiment:
+    """Restore the state, resume, take the events, check."""
+    unresumed = None
+    if _wants_unresumed(bench, where):
+        bench.put(state)
+        unresumed = bench.check(deadlines.check_s)
+    bench.put(state)
+    resume = _resume(bench, deadlines)
+    events = bench.new_events(state.events)
+    check = second = None
+    if resume.succeeded:
+        check = bench.check(deadlines.check_s)
+    elif resume.usable and not resume.timed_out:
+        second = bench.resume(deadlines.resume_s)
+    return Experiment(
+        point=where,
+        events_before=lines_of(state.events),
+        events_after=events,
+        resume=resume,
+        second_resume=second,
+        check=check,
+        unresumed_check=unresumed,
+    )
+
+
+def _resume(bench: Bench, deadlines: Deadlines) -> Execution:
+    """Once, or as often as the subject says it may take."""
+    execution = bench.resume(deadlines.resume_s)
+    for _ in range(bench.subject.resume_attempts - 1):
+        if execution.succeeded or not execution.usable:
+            break
+        execution = bench.resume(deadlines.resume_s)
+    return execution
+
+
+def _wants_unresumed(bench: Bench, where: CrashPoint) -> bool:
+    wanted = bench.options.contracts
+    return wants_unresumed_check(where) and (wanted is None or "resume-keeps-work" in wanted)
+
+
+def hung(experiment: Experiment) -> bool:
+    check = experiment.check
+    return experiment.resume.timed_out or (check is not None and check.timed_out)

@@ -1,0 +1,33 @@
+"""The plugin's entry point: hooks only. Everything else is imported when it is asked for."""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+import pytest
+
+from pytest_checkpoint import command_line
+from pytest_checkpoint.api import SUBJECT_ATTRIBUTE
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    command_line.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not command_line.asked_for(config):
+        command_line.refuse_strays(config)
+        return
+    from pytest_checkpoint.session import register
+
+    register(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Collector, obj: object
+) -> list[pytest.Item | pytest.Collector] | None:
+    """A subject is never an ordinary test, whatever its function is called."""
+    if isinstance(obj, FunctionType) and SUBJECT_ATTRIBUTE in obj.__dict__:
+        return [] if not command_line.asked_for(collector.config) else None
+    return None

@@ -1,0 +1,164 @@
+"""What is kept of an examination: evidence, and a wreck for the first of each cause.
+
+``.checkpoint-contracts/SUBJECT/`` holds ``recording/``, ``evidence.json``, ``operations.txt`` and
+``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR) and ``events`` as the crash
+left them, and what resume and check printed. All wrecks together stay under a cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from checkpoint_contracts import archive
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Experiment
+from checkpoint_contracts.verdict import Finding, Verdict
+from pytest_checkpoint.examination import Wreck
+from pytest_checkpoint.places import file_name
+from pytest_checkpoint.record.describe import describe
+from pytest_checkpoint.record.operations import WORKSPACE, Operation
+from pytest_checkpoint.record.slot import remove_tree
+from pytest_checkpoint.states.timeline import State
+from pytest_checkpoint.tree.compare import walk
+from pytest_checkpoint.tree.image import Directory, File, Image, Symlink, printable
+from pytest_checkpoint.tree.restore import restore
+
+EVIDENCE: Final = "evidence.json"
+RECORDING: Final = "recording"
+_WRECKS: Final = "wrecks"
+_AROUND: Final = 4
+_LISTED: Final = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeper:
+    """Writes into one subject's kept folder."""
+
+    folder: Path
+    cap_bytes: int
+
+    @property
+    def recording(self) -> Path:
+        return self.folder / RECORDING
+
+    def begin(self) -> None:
+        """Forget what an earlier examination kept."""
+        for name in (RECORDING, _WRECKS):
+            remove_tree(self.folder / name)
+        for name in (EVIDENCE, "operations.txt"):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def evidence(self, evidence: Evidence) -> None:
+        (self.folder / EVIDENCE).write_text(archive.dump(evidence), encoding="utf-8")
+
+    def operations(self, operations: tuple[Operation, ...]) -> None:
+        lines = [f"{one.step:6} {describe(one)}\n" for one in operations]
+        (self.folder / "operations.txt").write_text("".join(lines), encoding="utf-8")
+
+    def wreck(
+        self,
+        finding: Finding,
+        state: State,
+        experiment: Experiment | None,
+        operations: tuple[Operation, ...],
+    ) -> Wreck:
+        """Keep one crash state; over the cap only its description is kept."""
+        folder = self.folder / _WRECKS / f"{finding.contract}-{file_name(finding.point.id)}"
+        remove_tree(folder)
+        folder.mkdir(parents=True)
+        listing = tuple(list_workspace(state.image))
+        around = tuple(operations_around(operations, finding.point))
+        (folder / "about.txt").write_text(
+            "\n".join((finding.headline, "", *listing, "", *around, "")), encoding="utf-8"
+        )
+        (folder / "events").write_bytes(state.events)
+        if experiment is not None:
+            _write_output(folder / "resume.txt", experiment.resume)
+            _write_output(folder / "check.txt", experiment.check)
+        if self._used() + size_of(state.image) <= self.cap_bytes:
+            _put_tree(state.image, folder)
+        return Wreck(folder=folder, listing=listing, operations=around)
+
+    def _used(self) -> int:
+        wrecks = self.folder.parent.glob(f"*/{_WRECKS}/*/[wt]/**/*")
+        return sum(path.lstat().st_size for path in wrecks)
+
+
+def load_evidence(folder: Path) -> Evidence | None:
+    """What the last examination saw; None if there is nothing that can be read."""
+    try:
+        return archive.load((folder / EVIDENCE).read_text(encoding="utf-8"))
+    except (OSError, archive.ArchiveError):
+        return None
+
+
+def keep_wrecks(
+    keeper: Keeper,
+    verdicts: Mapping[str, Verdict],
+    experiments: Iterable[Experiment],
+    states: Mapping[CrashPoint, State],
+    operations: tuple[Operation, ...],
+) -> dict[tuple[str, str], Wreck]:
+    """(contract, point id) → wreck, for every confirmed failure whose state is at hand."""
+    seen = {experiment.point: experiment for experiment in experiments}
+    wrecks: dict[tuple[str, str], Wreck] = {}
+    for verdict in verdicts.values():
+        for failure in verdict.failures:
+            where = failure.finding.point
+            state = states.get(where)
+            if state is not None:
+                wrecks[verdict.contract, where.id] = keeper.wreck(
+                    failure.finding, state, seen.get(where), operations
+                )
+    return wrecks
+
+
+def _put_tree(image: Image, folder: Path) -> None:
+    """``w`` and ``t`` beside what the folder holds already."""
+    restore(image, folder, exclude=frozenset(name.encode() for name in _BESIDE))
+
+
+_BESIDE: Final = ("about.txt", "events", "resume.txt", "check.txt")
+
+
+def _write_output(path: Path, execution: Execution | None) -> None:
+    if execution is not None:
+        text = execution.output + execution.error_output
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def list_workspace(image: Image) -> list[str]:
+    """A line per name in the workspace, with what it is."""
+    lines = []
+    for path, _, node in walk(image):
+        if not path.startswith(WORKSPACE + b"/"):
+            continue
+        name = printable(path[len(WORKSPACE) + 1 :])
+        match node:
+            case File():
+                lines.append(f"{name}  {node.content.size} bytes")
+            case Directory():
+                lines.append(f"{name}/")
+            case Symlink():
+                lines.append(f"{name} → {printable(node.target)}")
+            case _:
+                lines.append(name)
+    if len(lines) > _LISTED:
+        lines[_LISTED:] = [f"… and {len(lines) - _LISTED} more"]
+    return lines or ["(the workspace is empty)"]
+
+
+def operations_around(operations: tuple[Operation, ...], where: CrashPoint) -> list[str]:
+    """The operations before and after the crash, the one it stands at marked."""
+    first = max(0, where.step - _AROUND)
+    lines = []
+    for operation in operations[first : where.step + _AROUND]:
+        mark = "→" if operation.step == where.step else " "
+        lines.append(f"{mark} {operation.step:5} {describe(operation)}")
+    return lines
+
+
+def size_of(image: Image) -> int:
+    return sum(node.content.size for node in image.nodes.values() if isinstance(node, File))

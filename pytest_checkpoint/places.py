@@ -1,0 +1,63 @@
+"""Where things are: workspaces on a fast file system, what is kept in the rootdir."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.options import Options
+from pytest_checkpoint.subject import Subject
+
+KEPT: Final = ".checkpoint-contracts"
+_SHARED_MEMORY: Final = Path("/dev/shm")
+_ROOM_FACTOR: Final = 4
+
+
+def first_root(options: Options) -> Path:
+    """Where the first control run goes: its size is not known yet."""
+    return _root(options.workdir or Path(tempfile.gettempdir()))
+
+
+def chosen_root(options: Options, peak_bytes: int) -> Path:
+    """Where the recording and all experiments go."""
+    if options.workdir is not None:
+        return _root(options.workdir)
+    if os.access(_SHARED_MEMORY, os.W_OK | os.X_OK):
+        if shutil.disk_usage(_SHARED_MEMORY).free >= _ROOM_FACTOR * peak_bytes:
+            return _root(_SHARED_MEMORY)
+    return _root(Path(tempfile.gettempdir()))
+
+
+def _root(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise UserError(f"the work directory {folder} does not exist; make it, or name another")
+    return folder.resolve() / f"checkpoint-contracts-{os.getuid()}"
+
+
+def slots_of(root: Path, options: Options, subject: Subject) -> Path:
+    """The folder of a subject's slots: the same in every session."""
+    identity = f"{options.rootdir}\0{subject.name}".encode(errors="surrogateescape")
+    return root / hashlib.sha256(identity).hexdigest()[:16]
+
+
+def kept_folder(options: Options, subject: Subject, slot: int = 0) -> Path:
+    """``.checkpoint-contracts/SUBJECT`` in the rootdir; made, with a .gitignore of its own."""
+    top = options.rootdir / KEPT
+    top.mkdir(exist_ok=True)
+    ignore = top / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    folder = top / (file_name(subject.name) + (f".{slot}" if slot else ""))
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def file_name(text: str) -> str:
+    """A name that any file system takes."""
+    return re.sub(r"[^\w.@-]+", "_", text).strip(".") or "_"

@@ -1,0 +1,190 @@
+"""From what a user wrote to a validated Subject; every mistake is a UserError, a sentence."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import FunctionType
+from typing import cast
+
+from pytest_checkpoint import commands
+from pytest_checkpoint.api import SUBJECT_ATTRIBUTE, CommandSubject, Mark
+from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.subject import Subject
+
+KNOWN_CAPABILITIES = (
+    "acknowledges-exit",
+    "checksummed",
+    "cleans-up",
+    "effects",
+    "exclusive",
+    "handoff",
+    "heartbeat",
+    "preemption",
+    "refuses-bad-state",
+    "s3",
+    "shards",
+    "stage-faults",
+    "stage-inputs",
+    "stages",
+    "staging",
+    "variants",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A function that ``@checkpoint_subject`` stands on, and where."""
+
+    name: str
+    function: Callable[[], object]
+    path: Path
+    line: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}"
+
+    @classmethod
+    def of(cls, candidate: object) -> Declaration | None:
+        """None if ``candidate`` is not a marked function. Asks nothing of other objects."""
+        if not isinstance(candidate, FunctionType):
+            return None
+        mark = candidate.__dict__.get(SUBJECT_ATTRIBUTE)
+        if not isinstance(mark, Mark):
+            return None
+        code = candidate.__code__
+        return cls(mark.name, candidate, Path(code.co_filename), code.co_firstlineno)
+
+
+def declared(declaration: Declaration, working_directory: Path, ids: Collection[str]) -> Subject:
+    """Call the function and validate what it returns. ``ids``: the contracts that exist."""
+    who = f"subject {declaration.name!r} ({declaration.place})"
+    if inspect.signature(declaration.function).parameters:
+        raise UserError(f"{who}: its function must take no arguments: no fixtures, no parameters")
+    try:
+        given = declaration.function()
+    except Exception as error:  # noqa: BLE001 - any mistake in a user's function is a sentence
+        raise UserError(f"{who}: its function raised {type(error).__name__}: {error}") from error
+    if not isinstance(given, CommandSubject):
+        raise UserError(f"{who}: its function must return a CommandSubject, not {given!r}")
+    return validated(
+        given,
+        name=declaration.name,
+        who=who,
+        working_directory=working_directory,
+        ids=ids,
+        defined_at=(declaration.path, declaration.line),
+    )
+
+
+def validated(
+    given: CommandSubject,
+    *,
+    name: str,
+    who: str,
+    working_directory: Path,
+    ids: Collection[str],
+    defined_at: tuple[Path, int] | None = None,
+) -> Subject:
+    """``who`` begins every message: which subject, and where it was named."""
+    _check_name(who, name)
+    run = _command(f"{who}: run", given.run, working_directory)
+    resume = run
+    if given.resume is not None:
+        resume = _command(f"{who}: resume", given.resume, working_directory)
+    check = _command(f"{who}: check", given.check, working_directory)
+    setup = None
+    if given.setup is not None:
+        setup = _command(f"{who}: setup", given.setup, working_directory)
+    commands.require_workspace(f"{who}: run", run)
+    commands.require_workspace(f"{who}: check", check)
+    expected_failures = _reasons(f"{who}: expected_failures", given.expected_failures, ids)
+    not_applicable = _reasons(f"{who}: not_applicable", given.not_applicable, ids)
+    for both in expected_failures.keys() & not_applicable.keys():
+        raise UserError(f"{who}: {both} is in expected_failures and in not_applicable: choose one")
+    return Subject(
+        name=name,
+        run=run,
+        resume=resume,
+        check=check,
+        setup=setup,
+        outputs=_globs(f"{who}: outputs", given.outputs),
+        ephemeral=_globs(f"{who}: ephemeral", given.ephemeral),
+        capabilities=_capabilities(who, given.capabilities),
+        expected_failures=expected_failures,
+        not_applicable=not_applicable,
+        resume_attempts=_attempts(who, given.resume_attempts),
+        working_directory=working_directory,
+        defined_at=defined_at,
+    )
+
+
+def _check_name(who: str, name: object) -> None:
+    if not isinstance(name, str) or not name.strip() or name != name.strip():
+        raise UserError(f"{who}: a name must be a word, not {name!r}")
+    unfit = [mark for mark in ("::", "/", "[", "]") if mark in name]
+    if unfit or name.startswith("-") or not name.isprintable() or name in {".", ".."}:
+        raise UserError(
+            f"{who}: {name!r} cannot be a name: it becomes part of ids and paths, so no '::', "
+            "'/', '[', ']', no control characters, no '-' at the start"
+        )
+
+
+def _command(what: str, given: object, working_directory: Path) -> tuple[str, ...]:
+    command = commands.split(what, given)
+    commands.require_program(what, command, working_directory)
+    return command
+
+
+def _texts(what: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection):
+        raise UserError(f"{what} must be a list of strings, not {given!r}")
+    texts = tuple(cast("Collection[object]", given))
+    odd = [text for text in texts if not isinstance(text, str) or not text]
+    if odd:
+        raise UserError(f"{what} must be a list of strings; {odd[0]!r} is none")
+    return tuple(str(text) for text in texts)
+
+
+def _globs(what: str, given: object) -> tuple[str, ...]:
+    globs = _texts(what, given)
+    for glob in globs:
+        if os.path.isabs(glob) or ".." in PurePosixPath(glob).parts or commands.WORKSPACE in glob:
+            raise UserError(f"{what}: {glob!r} must be relative to the workspace, and stay in it")
+    return globs
+
+
+def _capabilities(who: str, given: object) -> frozenset[str]:
+    names = _texts(f"{who}: capabilities", given)
+    unknown = sorted(set(names) - set(KNOWN_CAPABILITIES))
+    if unknown:
+        raise UserError(
+            f"{who}: unknown capability {', '.join(unknown)}; there are: "
+            f"{', '.join(KNOWN_CAPABILITIES)}"
+        )
+    return frozenset(names)
+
+
+def _reasons(what: str, given: object, ids: Collection[str]) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        raise UserError(f"{what} must map contract ids to reasons, not be {given!r}")
+    reasons: dict[str, str] = {}
+    for contract, reason in cast("Mapping[object, object]", given).items():
+        if not isinstance(contract, str) or contract not in ids:
+            raise UserError(
+                f"{what}: unknown contract {contract!r}; there are: {', '.join(sorted(ids))}"
+            )
+        if not isinstance(reason, str) or not reason.strip():
+            raise UserError(f"{what}: give a reason for {contract}, not {reason!r}")
+        reasons[contract] = reason
+    return reasons
+
+
+def _attempts(who: str, given: object) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise UserError(f"{who}: resume_attempts must be 1 or more, not {given!r}")
+    return given

@@ -1,0 +1,34 @@
+"""What the head of a session says: the options in force, and what the machine can do."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+from pytest_checkpoint.arguments import Arguments
+from pytest_checkpoint.settings import Settings
+
+
+def header_lines(settings: Settings, arguments: Arguments) -> list[str]:
+    options = settings.options
+    budget = f"{options.time_budget_s:g} s and {options.max_states} states per subject"
+    if options.exhaustive:
+        budget = "every state"
+    faults = ", ".join(sorted(options.faults))
+    lines = [f"checkpoint-contracts: faults {faults}; {budget}; seed {options.seed}"]
+    if settings.replay is not None:
+        lines.append(f"checkpoint-contracts: replaying {settings.replay}")
+    if settings.subject is not None and arguments.paths:
+        lines.append(
+            "checkpoint-contracts: --checkpoint-run judges that job alone; not collected: "
+            + ", ".join(arguments.paths)
+        )
+    return [*lines, *(f"checkpoint-contracts: {line}" for line in _abilities())]
+
+
+def _abilities() -> list[str]:
+    name = "pytest_checkpoint.record.abilities"
+    if importlib.util.find_spec(name) is None:
+        return []
+    lines: list[str] = importlib.import_module(name).describe()
+    return lines

@@ -1,0 +1,139 @@
+"""A pytest session under ``--checkpoint-contracts``: the hooks that hold its parts together."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from pytest_checkpoint.arguments import Arguments, places_to_look, read_arguments
+from pytest_checkpoint.collection import SubjectCollection, register_markers
+from pytest_checkpoint.errors import HarnessError, UserError
+from pytest_checkpoint.items import ContractItem, SubjectNode, contract_ids
+from pytest_checkpoint.judging import ROW, USAGE, Judge
+from pytest_checkpoint.outcome import Shown
+from pytest_checkpoint.report.header import header_lines
+from pytest_checkpoint.report.matrix import Row, render_matrix
+from pytest_checkpoint.settings import Settings, read_settings
+
+_ROW_ATTRIBUTE = "checkpoint_row"
+_USAGE_ATTRIBUTE = "checkpoint_usage"
+_REFUSAL = "checkpoint_refusal"
+
+
+def register(config: pytest.Config) -> None:
+    """Validate the options and take over the session. Raises pytest.UsageError."""
+    try:
+        settings = read_settings(config, contract_ids())
+    except UserError as mistake:
+        raise pytest.UsageError(str(mistake)) from None
+    register_markers(config)
+    arguments = read_arguments(config, contract_ids())
+    config.pluginmanager.register(
+        ContractSession(config, settings, arguments), "checkpoint-contracts-session"
+    )
+
+
+class ContractSession:
+    def __init__(self, config: pytest.Config, settings: Settings, arguments: Arguments) -> None:
+        self._config = config
+        self._settings = settings
+        self._arguments = arguments
+        self._collection = SubjectCollection(
+            settings, arguments, Judge(config, settings, arguments)
+        )
+        self._rows: list[Row] = []
+        self._mistakes: dict[str, None] = {}
+        """What is wrong with the usage, found where pytest.UsageError cannot be raised."""
+
+    def pytest_report_header(self) -> list[str]:
+        return header_lines(self._settings, self._arguments)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> None:
+        """Leave to pytest only what it can resolve. Late: xdist hands the arguments on first."""
+        if self._settings.subject is not None:
+            session.config.args = []
+        elif self._arguments.chosen:
+            session.config.args = list(self._arguments.paths) or places_to_look(session.config)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(
+        self, collector: pytest.Collector, obj: object
+    ) -> SubjectNode | list[pytest.Item]:
+        """Subjects only: ordinary tests are not even collected."""
+        return self._collection.node(collector, obj) or []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, items: list[pytest.Item]
+    ) -> None:
+        try:
+            kept = self._collection.items(session, items)
+        except UserError as mistake:
+            if not hasattr(self._config, "workerinput"):
+                raise pytest.UsageError(str(mistake)) from None
+            # An xdist worker cannot end the session: the controller is told, and does.
+            vars(self._config)["workeroutput"][_REFUSAL] = str(mistake)
+            kept = []
+        left = [item for item in items if isinstance(item, ContractItem) and item not in kept]
+        if left:
+            self._config.hook.pytest_deselected(items=left)
+        items[:] = kept
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """One subject's items go to one worker: its id is all that stands before ``::``."""
+        return importlib.import_module("xdist.scheduler").LoadScopeScheduling(config, log)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        refusal = getattr(node, "workeroutput", {}).get(_REFUSAL)
+        if refusal is not None:
+            self._mistakes[refusal] = None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if report.when == "call" and isinstance(item, ContractItem):
+            row, usage = item.stash.get(ROW, None), item.stash.get(USAGE, None)
+            if row is not None:
+                setattr(report, _ROW_ATTRIBUTE, row.to_json())
+            if usage is not None:
+                setattr(report, _USAGE_ATTRIBUTE, usage)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        row = getattr(report, _ROW_ATTRIBUTE, None)
+        if row is not None:
+            self._rows.append(Row.from_json(row))
+        usage = getattr(report, _USAGE_ATTRIBUTE, None)
+        if usage is not None:
+            self._mistakes[usage] = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if hasattr(self._config, "workerinput"):
+            return
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not self._mistakes:
+            self._mistakes["no contract was selected: -k, -m or --deselect left none"] = None
+        if exitstatus == pytest.ExitCode.OK and self._nothing_applied():
+            self._mistakes["no contract is applicable: nothing was judged"] = None
+        if self._mistakes and exitstatus != pytest.ExitCode.INTERRUPTED:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def _nothing_applied(self) -> bool:
+        return bool(self._rows) and all(row.shown == Shown.NOT_APPLICABLE for row in self._rows)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._rows:
+            terminalreporter.section("checkpoint-contracts")
+            width = self._config.get_terminal_writer().fullwidth
+            text = render_matrix(self._rows, width=width, colour=terminalreporter.hasmarkup)
+            terminalreporter.write(text)
+        for mistake in self._mistakes:
+            terminalreporter.write_line(f"ERROR: {mistake}", red=True)

@@ -1,0 +1,244 @@
+"""Which crash states to explore, in which order, and how much of a recording that covers.
+
+States that a subject could not tell apart are explored once. Each *unique* state remembers all the
+crashes that leave it, so that exploring it counts for every one of them.
+
+The order makes any early end as telling as can be: first one state per operation and kind of fault
+(ends and middle of the run first, then ever finer), then the first, last and newline cuts of every
+write, then the rest, shuffled by a seed.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from checkpoint_contracts.evidence import Coverage, Fault
+from pytest_checkpoint.errors import HarnessError
+from pytest_checkpoint.record.describe import describe
+from pytest_checkpoint.record.operations import Operation
+from pytest_checkpoint.states.kill import (
+    BEFORE_FIRST,
+    CrashState,
+    kill_states,
+    materialize,
+    point,
+)
+from pytest_checkpoint.states.timeline import State, Timeline
+from pytest_checkpoint.states.torn import cuts, first_cuts, torn_state
+
+
+@dataclass(slots=True)
+class UniqueState:
+    """One state, and all crashes that leave it."""
+
+    crash: CrashState
+    """The first of them, a kill if there is one: it stands for the state."""
+    aliases: list[CrashState] = field(default_factory=list)
+    """The others."""
+
+
+def plan(
+    timeline: Timeline,
+    operations: Sequence[Operation],
+    *,
+    faults: Set[Fault],
+    seed: int,
+    max_states: int,
+    exhaustive: bool,
+) -> Plan:
+    """Derive the crash states of a recording, put equal ones together, and order them.
+
+    ``max_states`` bounds what :attr:`Plan.states` holds, unless ``exhaustive``.
+    """
+    derivation = _Derivation(timeline)
+    with _without_collections():
+        if Fault.KILL in faults:
+            derivation.add_kills(operations)
+        if Fault.TORN in faults:
+            derivation.add_writes(operations, exhaustive=exhaustive)
+    ordered = _ordered(derivation, random.Random(seed))
+    return Plan(
+        timeline, operations, derivation, tuple(ordered if exhaustive else ordered[:max_states])
+    )
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Not one cycle among a million objects: the search for some takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class Plan:
+    """The unique states of a recording, in the order in which to explore them."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        operations: Sequence[Operation],
+        derivation: _Derivation,
+        states: tuple[UniqueState, ...],
+    ) -> None:
+        """Made by :func:`plan`."""
+        self._timeline: Final = timeline
+        self._operations: Final = operations
+        self._kills: Final = derivation.kills
+        self._writes: Final = derivation.writes
+        self._crashes: Final = frozenset(state.crash for state in derivation.states)
+        unique = Counter(crash.fault for crash in self._crashes)
+        self.states: Final = states
+        """What to explore, in order; not more than was asked for."""
+        self.derived: Final[Mapping[Fault, int]] = derivation.derived
+        """Crashes per fault, before equal states were put together."""
+        self.unique: Final[Mapping[Fault, int]] = {fault: unique[fault] for fault in self.derived}
+        """States per fault; one that is left by a kill too counts under the kill only."""
+
+    def materialize(self, state: UniqueState) -> State:
+        """Its tree and events. Not kept: a run's images together would not fit in memory."""
+        return materialize(state.crash, self._timeline)
+
+    def __iter__(self) -> Iterator[tuple[UniqueState, State]]:
+        """Each of :attr:`states` with what it holds, built when its turn comes."""
+        return ((state, self.materialize(state)) for state in self.states)
+
+    def coverage(
+        self, explored: Set[CrashState], known_hangs: Iterable[CrashState] = ()
+    ) -> Mapping[Fault, Coverage]:
+        """How much was reached, given the :attr:`UniqueState.crash` of each explored state.
+
+        ``known_hangs``, the same of states left out on purpose, do not count as unreached.
+        """
+        hangs = tuple(known_hangs)
+        reached = {*explored, *hangs}
+        strange = reached - self._crashes
+        if strange:
+            crash = min(strange)
+            raise HarnessError(
+                f"{crash.step}.{crash.variant} is said to be explored, but is no state of the plan"
+            )
+        unreached = {
+            Fault.KILL: self._unreached_kills(reached),
+            Fault.TORN: self._unreached_writes(reached),
+        }
+        counts = Counter(crash.fault for crash in explored)
+        return {
+            fault: Coverage(
+                derived=self.derived[fault],
+                unique=self.unique[fault],
+                explored=counts[fault],
+                unreached=tuple(unreached[fault]),
+                known_hangs=tuple(
+                    point(crash, self._operations) for crash in hangs if crash.fault is fault
+                ),
+            )
+            for fault in self.derived
+        }
+
+    def _unreached_kills(self, reached: Set[CrashState]) -> Iterator[str]:
+        for step, state in enumerate(self._kills):
+            if state.crash not in reached:
+                yield f"kill {self._place(step)}"
+
+    def _unreached_writes(self, reached: Set[CrashState]) -> Iterator[str]:
+        for step, states in self._writes.items():
+            missing = sum(state.crash not in reached for state in states)
+            if missing:
+                yield f"torn {self._place(step)}: {missing} of {len(states)} main cuts"
+
+    def _place(self, step: int) -> str:
+        return f"at step {step} ({describe(self._operations[step - 1])})" if step else BEFORE_FIRST
+
+
+class _Derivation:
+    """All crashes of a recording, by the state that they leave."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline: Final = timeline
+        self._by_key: dict[bytes, UniqueState] = {}
+        self.derived: Final[dict[Fault, int]] = {}
+        self.kills: Final[list[UniqueState]] = []
+        """By step."""
+        self.writes: Final[dict[int, list[UniqueState]]] = {}
+        """Step → the states of its write's main cuts, most telling first."""
+
+    @property
+    def states(self) -> Iterable[UniqueState]:
+        return self._by_key.values()
+
+    def add_kills(self, operations: Sequence[Operation]) -> None:
+        """First of all faults, so that a state which a kill leaves too counts under the kill."""
+        crashes = kill_states(operations)
+        self.derived[Fault.KILL] = len(crashes)
+        self.kills.extend(self._add(crash, self._timeline.key(crash.step)) for crash in crashes)
+
+    def add_writes(self, operations: Sequence[Operation], *, exhaustive: bool) -> None:
+        derived = 0
+        for operation in operations:
+            write = operation.write
+            if write is None:
+                continue
+            step = operation.step
+            places = cuts(write, exhaustive=exhaustive)
+            keys = self._timeline.torn_keys(step, places)
+            states = {
+                cut: self._add(torn_state(step, cut), key)
+                for cut, key in zip(places, keys, strict=True)
+            }
+            derived += len(places)
+            if states:
+                self.writes[step] = [states[cut] for cut in first_cuts(write)]
+        self.derived[Fault.TORN] = derived
+
+    def _add(self, crash: CrashState, key: bytes) -> UniqueState:
+        state = self._by_key.get(key)
+        if state is None:
+            state = self._by_key[key] = UniqueState(crash)
+        else:
+            state.aliases.append(crash)
+        return state
+
+
+def _ordered(derivation: _Derivation, shuffler: random.Random) -> list[UniqueState]:
+    order: dict[CrashState, UniqueState] = {}
+    for step in spread(len(derivation.kills)):
+        state = derivation.kills[step]
+        order.setdefault(state.crash, state)
+    writes = list(derivation.writes.values())
+    places = spread(len(writes))
+    # Rank 0 of all writes ends the first phase, one state per operation and kind; then the others.
+    for rank in range(max(map(len, writes), default=0)):
+        for place in places:
+            if rank < len(writes[place]):
+                state = writes[place][rank]
+                order.setdefault(state.crash, state)
+    rest = [state for state in derivation.states if state.crash not in order]
+    shuffler.shuffle(rest)
+    return [*order.values(), *rest]
+
+
+def spread(count: int) -> list[int]:
+    """0 to ``count`` - 1, so ordered that any beginning of it covers the whole range evenly.
+
+    >>> spread(5)
+    [0, 4, 2, 1, 3]
+    """
+    order = list(dict.fromkeys((0, count - 1))) if count else []
+    gaps = deque([(0, count - 1)])
+    while gaps:
+        first, last = gaps.popleft()
+        if last - first > 1:
+            middle = (first + last) // 2
+            order.append(middle)
+            gaps += [(first, middle), (middle, last)]
+    return order

@@ -1,0 +1,106 @@
+"""Evidence for the tests: a sound subject of two stages, of which a test breaks what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from checkpoint_contracts.evidence import (
+    Coverage,
+    CrashPoint,
+    Evidence,
+    Execution,
+    Experiment,
+    Fault,
+    Reference,
+)
+
+RESULT = '{"total": 42}\n'
+EVENTS = ("start fetch", "done fetch", "start sum", "done sum")
+STEPS = 20
+
+
+def ran(exit_code: int | None = 0, **fields: Any) -> Execution:
+    return Execution(exit_code=exit_code, **fields)
+
+
+HUNG = ran(None, timed_out=True, wall_s=10.0)
+
+
+def checked(output: str = RESULT, exit_code: int | None = 0, **fields: Any) -> Execution:
+    return Execution(exit_code=exit_code, output=output, **fields)
+
+
+def killed(step: int, operation: str = "write state.json", **fields: Any) -> CrashPoint:
+    return CrashPoint(
+        fault=Fault.KILL,
+        step=step,
+        variant="kill",
+        operation=operation,
+        signature=fields.get("signature", operation),
+        total_steps=fields.get("total_steps", STEPS),
+    )
+
+
+def torn(
+    step: int, cut: int = 128, operation: str = "write state.json", **fields: Any
+) -> CrashPoint:
+    return CrashPoint(
+        fault=Fault.TORN,
+        step=step,
+        variant=f"torn-{cut}",
+        operation=operation,
+        signature=fields.get("signature", operation),
+        total_steps=STEPS,
+    )
+
+
+def tried(
+    point: CrashPoint,
+    resume: Execution | None = None,
+    check: Execution | None = None,
+    **fields: Any,
+) -> Experiment:
+    """An experiment that ended well, but for what is given."""
+    resume = resume or ran()
+    if check is None and resume.succeeded:
+        check = checked()
+    fields = {"events_before": ("start fetch",), **fields}
+    return Experiment(point=point, resume=resume, check=check, **fields)
+
+
+def undisturbed(**fields: Any) -> Reference:
+    values: dict[str, Any] = {
+        "run": ran(user_cpu_s=0.1, startup_cpu_s=0.09, bytes_written=1000, operations=STEPS),
+        "finished_resume": ran(user_cpu_s=0.08, startup_cpu_s=0.08),
+        "check": checked(),
+        "events": EVENTS,
+    }
+    return Reference(**{**values, **fields})
+
+
+def explored(experiments: Iterable[Experiment], fault: Fault) -> Coverage:
+    count = sum(experiment.point.fault is fault for experiment in experiments)
+    return Coverage(derived=count, unique=count, explored=count)
+
+
+SOUND = (
+    tried(killed(0)),
+    tried(killed(10)),
+    tried(torn(12)),
+    tried(killed(16), ran(bytes_written=200), unresumed_check=checked("half\n", 1)),
+    tried(killed(18), ran(bytes_written=100), unresumed_check=checked("half\n", 1)),
+)
+
+
+def seen(*experiments: Experiment, **fields: Any) -> Evidence:
+    """What the experiments give together; complete, of both faults, unless said otherwise."""
+    values: dict[str, Any] = {
+        "subject": "etl",
+        "capabilities": frozenset(),
+        "faults": frozenset(Fault),
+        "reference": undisturbed(),
+        "experiments": experiments,
+        "coverage": {fault: explored(experiments, fault) for fault in Fault},
+    }
+    return Evidence(**{**values, **fields})

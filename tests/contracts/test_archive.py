@@ -1,0 +1,156 @@
+"""Kept evidence comes back equal, and is judged the same; anything else is refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from checkpoint_contracts import ArchiveError, dump, judge_all, load
+from checkpoint_contracts.evidence import (
+    Coverage,
+    CrashPoint,
+    Evidence,
+    Execution,
+    Experiment,
+    Fault,
+    Reference,
+)
+from tests.contracts.builders import SOUND, checked, killed, seen, tried
+
+TEXT = st.text(st.characters(codec=None), max_size=20)
+TEXTS = st.lists(TEXT, max_size=3).map(tuple)
+COUNT = st.integers(0, 1 << 70)
+SECONDS = st.floats(0, allow_nan=False)
+FAULT = st.sampled_from(Fault)
+
+
+def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+EXECUTION = st.builds(
+    Execution,
+    exit_code=maybe(st.integers(0, 255)),
+    signal=maybe(st.integers(1, 64)),
+    timed_out=st.booleans(),
+    wall_s=SECONDS,
+    user_cpu_s=SECONDS,
+    startup_cpu_s=SECONDS,
+    bytes_written=COUNT,
+    operations=COUNT,
+    output=TEXT,
+    error_output=TEXT,
+    refusal=maybe(TEXT),
+    problem=maybe(TEXT),
+)
+POINT = st.builds(
+    CrashPoint,
+    fault=FAULT,
+    step=COUNT,
+    variant=TEXT,
+    operation=TEXT,
+    signature=TEXT,
+    total_steps=COUNT,
+)
+EXPERIMENT = st.builds(
+    Experiment,
+    point=POINT,
+    events_before=TEXTS,
+    events_after=TEXTS,
+    resume=EXECUTION,
+    second_resume=maybe(EXECUTION),
+    check=maybe(EXECUTION),
+    unresumed_check=maybe(EXECUTION),
+)
+COVERAGE = st.builds(
+    Coverage,
+    derived=COUNT,
+    unique=COUNT,
+    explored=COUNT,
+    unreached=TEXTS,
+    known_hangs=st.lists(POINT, max_size=2).map(tuple),
+)
+EVIDENCE = st.builds(
+    Evidence,
+    subject=TEXT,
+    capabilities=st.frozensets(TEXT, max_size=3),
+    faults=st.frozensets(FAULT),
+    not_applicable=st.dictionaries(TEXT, TEXT, max_size=2),
+    invalid=maybe(TEXT),
+    unobservable=st.dictionaries(FAULT, TEXT),
+    reference=maybe(
+        st.builds(
+            Reference,
+            run=EXECUTION,
+            finished_resume=EXECUTION,
+            finished_resume_events=TEXTS,
+            check=EXECUTION,
+            events=TEXTS,
+        )
+    ),
+    experiments=st.lists(EXPERIMENT, max_size=2).map(tuple),
+    replays=st.lists(EXPERIMENT, max_size=1).map(tuple),
+    coverage=st.dictionaries(FAULT, COVERAGE),
+    restart_ratio=SECONDS,
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(EVIDENCE)
+def test_round_trip(evidence: Evidence) -> None:
+    text = dump(evidence)
+    text.encode("ascii")
+    assert load(text) == evidence
+    assert dump(load(text)) == text
+
+
+def test_kept_evidence_is_judged_the_same() -> None:
+    wrong = tried(killed(5), check=checked("41\n"))
+    evidence = seen(*SOUND, wrong, replays=(wrong,))
+    assert judge_all(load(dump(evidence))) == judge_all(evidence)
+
+
+def test_what_has_a_default_may_be_missing() -> None:
+    kept = json.loads(dump(seen(*SOUND)))
+    del kept["evidence"]["restart_ratio"]
+    assert load(json.dumps(kept)) == seen(*SOUND)
+
+
+def spoiled(**members: Any) -> str:
+    kept = json.loads(dump(seen(*SOUND)))
+    kept["evidence"].update(members)
+    return json.dumps(kept)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "no member 'evidence'"),
+        ('{"evidence": {}}', "has format None; this version reads 1"),
+        ('{"evidence": {}, "format": 2}', "has format 2; this version reads 1"),
+        ('{"evidence": {}, "format": 1}', "missing"),
+        (spoiled(surprise=1), "evidence has surprise"),
+        (spoiled(subject=None), "evidence.subject is NoneType, not str"),
+        (spoiled(faults=["fire"]), "evidence.faults[0]: 'fire' is not a valid Fault"),
+        (spoiled(experiments={}), "evidence.experiments is dict, not list"),
+        (spoiled(restart_ratio=True), "evidence.restart_ratio is bool, not float"),
+        (spoiled(experiments=[{"point": 1}]), "evidence.experiments[0].point is int, not dict"),
+    ],
+)
+def test_anything_else_is_refused_with_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ArchiveError) as refusal:
+        load(text)
+    assert sentence in str(refusal.value)

@@ -1,0 +1,83 @@
+"""Without ``--checkpoint-contracts`` the plugin costs nothing and changes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+pytest_plugins = ["pytester"]
+
+HEAVY = ("rich", "numpy", "psutil", "ctypes", "checkpoint_contracts", "pytest_checkpoint.session")
+
+
+def test_ordinary_tests_run_as_ever(project: Project) -> None:
+    project.subject("test_etl", file="test_jobs")
+    project.pytester.makepyfile(test_other="def test_one(): pass")
+
+    result = project.plain()
+
+    result.assert_outcomes(passed=1)
+    assert project.examined == []
+
+
+def test_nothing_heavy_is_imported() -> None:
+    code = (
+        "import sys; from pytest_checkpoint import hooks; import pytest; "
+        "before = set(sys.modules); "
+        "import pytest_checkpoint.api; "
+        "pytest.main(['-p', 'pytest_checkpoint.hooks', '-p', 'no:cacheprovider', '--version']); "
+        f"print([name for name in {HEAVY!r} if name in sys.modules and name != 'ctypes'"
+        " or name in set(sys.modules) - before and name == 'ctypes'])"
+    )
+    environment_path = [path for path in sys.path if path]
+    result = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {environment_path!r}; {code}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    # Other plugins of this environment may bring some of them: ours are what is asked about.
+    assert "checkpoint_contracts" not in result.stdout
+    assert "pytest_checkpoint.session" not in result.stdout
+
+
+def test_options_without_the_main_one_are_refused(project: Project) -> None:
+    result = project.plain("--checkpoint-seed", "3", "--checkpoint-exhaustive")
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        [
+            "ERROR: --checkpoint-exhaustive, --checkpoint-seed given without "
+            "--checkpoint-contracts: add it, or leave the rest out"
+        ]
+    )
+
+
+def test_help_tells_what_each_option_is_for(project: Project) -> None:
+    result = project.plain("--help")
+
+    result.stdout.fnmatch_lines(
+        [
+            "checkpoint-contracts: does the job really resume?:",
+            "*--checkpoint-contracts*",
+            "*--checkpoint-run=CMD*",
+            "*--checkpoint-replay=ID*",
+        ]
+    )
+
+
+def test_markers_are_explained(project: Project) -> None:
+    result = project.run("--markers")
+
+    result.stdout.fnmatch_lines(
+        [
+            "@pytest.mark.state-never-corrupt: *",
+            "@pytest.mark.state_never_corrupt: the same as state-never-corrupt",
+            "@pytest.mark.kill: contracts that look at this fault",
+        ]
+    )

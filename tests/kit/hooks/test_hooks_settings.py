@@ -1,0 +1,141 @@
+"""Every option's bad values: a sentence, exit 4, and nothing is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from checkpoint_contracts.evidence import Fault
+
+from pytest_checkpoint import quantities
+from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.settings import read_settings
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+pytest_plugins = ["pytester"]
+
+IDS = ("state-never-corrupt", "resume-keeps-work")
+BAD = {
+    "--checkpoint-time-budget=soon": "--checkpoint-time-budget 'soon' is no duration: ",
+    "--checkpoint-time-budget=0": "--checkpoint-time-budget '0' is no duration: ",
+    "--checkpoint-max-states=0": "'0' is not a whole number of 1 or more",
+    "--checkpoint-seed=-1": "'-1' is not a whole number of 0 or more",
+    "--checkpoint-faults=kill,torm": "there is no fault 'torm'; there are: kill, torn",
+    "--checkpoint-faults=": "there is no fault ''; there are: kill, torn",
+    "--checkpoint-run-deadline=10x": "--checkpoint-run-deadline '10x' is no duration: ",
+    "--checkpoint-deadline=nan": "--checkpoint-deadline 'nan' is no duration: ",
+    "--checkpoint-workdir=gone": "gone: there is no such directory",
+    "--checkpoint-tmpdir-on=conftest.py": "conftest.py: there is no such directory",
+    "--checkpoint-keep=much": "--checkpoint-keep 'much' is no size: ",
+    "--checkpoint-self-check=few": "'few' is not a whole number of 0 or more",
+    "--checkpoint-restart-ratio=1.5": "--checkpoint-restart-ratio '1.5' is no share of a run",
+    "--checkpoint-tolerate=failed": "'failed': only 'inconclusive' can be tolerated",
+    "--checkpoint-replay=etl": "'etl' is not SUBJECT::CONTRACT@OP.VARIANT",
+    "--checkpoint-replay=etl::x@1.kill": "there is no contract 'x'; there are: ",
+    "--checkpoint-check=true": "given without --checkpoint-run: which job is meant?",
+    "--checkpoint-run=true {workspace}": "--checkpoint-run needs --checkpoint-check CMD",
+    "--checkpoint-allow-outside=": "--checkpoint-allow-outside needs a path",
+}
+
+
+@pytest.mark.parametrize("option", BAD)
+def test_a_bad_value_is_a_sentence(project: Project, option: str) -> None:
+    project.subject("etl")
+
+    result = project.run(option)
+
+    assert result.ret == 4
+    assert BAD[option] in result.stderr.str()
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    assert project.examined == []
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--checkpoint-capability=x",), "(--checkpoint-run): unknown capability x; there are: "),
+        (("--checkpoint-outputs=/etc/*",), "'/etc/*' must be relative to the workspace"),
+        (("--checkpoint-name=a/b",), "'a/b' cannot be a name"),
+        (("--checkpoint-name=a::b",), "'a::b' cannot be a name"),
+        (("--checkpoint-resume=./gone.sh",), "resume: command not found: "),
+        (
+            ("--checkpoint-replay=x::state-never-corrupt@1.kill",),
+            "is of subject 'x', but --checkpoint-run names 'true'",
+        ),
+    ],
+)
+def test_mistakes_in_the_command_form(
+    project: Project, more: tuple[str, ...], sentence: str
+) -> None:
+    command = ("--checkpoint-run=true {workspace}", "--checkpoint-check=true {workspace}")
+
+    result = project.run(*command, *more)
+
+    assert result.ret == 4
+    assert sentence in result.stderr.str()
+    assert project.examined == []
+
+
+def test_good_values_arrive(pytester: pytest.Pytester) -> None:
+    (pytester.path / "etl.py").write_text("")
+    config = pytester.parseconfig(
+        *("-p", "pytest_checkpoint.hooks") if not _installed(pytester) else (),
+        "--checkpoint-time-budget=1.5m",
+        "--checkpoint-max-states=10",
+        "--checkpoint-exhaustive",
+        "--checkpoint-faults=torn",
+        "--checkpoint-keep=500MB",
+        "--checkpoint-restart-ratio=80%",
+        "--checkpoint-allow-outside=cache",
+        f"--checkpoint-workdir={pytester.path}",
+        "--checkpoint-run=python -u etl.py {workspace}",
+        "--checkpoint-check=cat {workspace}/a",
+        "--checkpoint-outputs=*.json",
+        "--checkpoint-outputs=out/*",
+        "--checkpoint-capability=stages",
+    )
+
+    settings = read_settings(config, IDS)
+
+    options, subject = settings.options, settings.subject
+    assert options.time_budget_s == 90
+    assert options.max_states == 10
+    assert options.exhaustive
+    assert options.faults == {Fault.TORN}
+    assert options.keep_bytes == 500_000_000
+    assert options.restart_ratio == pytest.approx(0.8)
+    assert options.allow_outside == (pytester.path / "cache",)
+    assert options.workdir == pytester.path
+    assert subject is not None
+    assert subject.name == "etl"
+    assert subject.run == subject.resume == ("python", "-u", "etl.py", "{workspace}")
+    assert subject.outputs == ("*.json", "out/*")
+    assert subject.capabilities == {"stages"}
+    assert subject.working_directory == pytester.path
+
+
+def _installed(pytester: pytest.Pytester) -> bool:
+    return pytester.parseconfig().pluginmanager.hasplugin("pytest_checkpoint.hooks")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("2m", 120), ("1.5 h", 5400)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert quantities.seconds("--x", text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("0", 0), ("1GiB", 1 << 30), ("500MB", 500_000_000), ("1.5KiB", 1536)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert quantities.size_bytes("--x", text) == size
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1e3", "٣", "1 GiB more"])
+def test_no_quantities(text: str) -> None:
+    for read in (quantities.seconds, quantities.size_bytes, quantities.share):
+        with pytest.raises(UserError, match="--x"):
+            read("--x", text)
