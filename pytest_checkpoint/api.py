@@ -93,10 +93,11 @@ def checkpoint_subject(
 
 
 def _marked(function: SubjectFunction, name: str | None) -> SubjectFunction:
-    if not isinstance(function, FunctionType):
+    given: object = function
+    if not isinstance(given, FunctionType):
         raise TypeError(
             "@checkpoint_subject stands on a function without arguments that returns a "
-            f"CommandSubject, not on {function!r}"
+            f"CommandSubject, not on {given!r}"
         )
-    setattr(function, SUBJECT_ATTRIBUTE, Mark(function.__name__ if name is None else name))
+    setattr(given, SUBJECT_ATTRIBUTE, Mark(given.__name__ if name is None else name))
     return function

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 import pytest
-from checkpoint_contracts import CATALOGUE
 
+from checkpoint_contracts import CATALOGUE
 from pytest_checkpoint.arguments import Arguments
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.items import ContractItem, Findings, Settles, SubjectNode
@@ -43,16 +43,19 @@ class SubjectCollection:
 
     def node(self, parent: pytest.Collector, obj: object) -> SubjectNode | None:
         """The node of a marked function; None for anything else in a module."""
+        if isinstance(obj, type):
+            self._refuse_methods(obj)
         declaration = Declaration.of(obj)
-        if declaration is None:
-            return None
-        if not isinstance(parent, pytest.Module):
-            self._findings.mistakes.append(
-                f"subject {declaration.name!r} ({declaration.place}): it must be a function of "
-                "its module, not a method"
-            )
-            return None
-        return self._node(parent, declaration)
+        return None if declaration is None else self._node(parent, declaration)
+
+    def _refuse_methods(self, owner: type) -> None:
+        for value in vars(owner).values():
+            declaration = Declaration.of(value)
+            if declaration is not None:
+                self._findings.mistakes.append(
+                    f"subject {declaration.name!r} ({declaration.place}): it must be a function "
+                    f"of its module, not a method of {owner.__name__}"
+                )
 
     def items(
         self, session: pytest.Session, collected: Sequence[pytest.Item]

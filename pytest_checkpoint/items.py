@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+
 from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.contract import Contract
-
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.registration import Declaration, declared
 from pytest_checkpoint.subject import Subject

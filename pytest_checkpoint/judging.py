@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from checkpoint_contracts.verdict import Outcome, Verdict
 
+from checkpoint_contracts.verdict import Outcome, Verdict
 from pytest_checkpoint.arguments import Arguments
 from pytest_checkpoint.errors import CheckpointError, UserError
 from pytest_checkpoint.examination import Examination

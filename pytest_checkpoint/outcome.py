@@ -13,6 +13,7 @@ import enum
 from dataclasses import dataclass
 
 import pytest
+
 from checkpoint_contracts.verdict import Outcome, Verdict
 
 

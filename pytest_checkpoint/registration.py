@@ -67,7 +67,7 @@ def declared(declaration: Declaration, working_directory: Path, ids: Collection[
         raise UserError(f"{who}: its function must take no arguments: no fixtures, no parameters")
     try:
         given = declaration.function()
-    except Exception as error:  # noqa: BLE001 - any mistake in a user's function is a sentence
+    except Exception as error:
         raise UserError(f"{who}: its function raised {type(error).__name__}: {error}") from error
     if not isinstance(given, CommandSubject):
         raise UserError(f"{who}: its function must return a CommandSubject, not {given!r}")

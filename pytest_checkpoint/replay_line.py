@@ -17,6 +17,8 @@ _TARGET = re.compile(r"(?P<subject>.+?)::(?P<contract>[^:@\s]+)@(?P<point>\d+\.[
 _PASSED_ON = ("-c", "--config-file", "--rootdir", "-p", "-o", "--override-ini", "--import-mode")
 """pytest's own options that decide what is found and how; each takes a value."""
 
+_JOINED = tuple(f"{option}=" for option in _PASSED_ON if option.startswith("--"))
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayTarget:
@@ -70,7 +72,5 @@ def _passed_on(arguments: Sequence[object]) -> Iterator[str]:
             value = next(words, None)
             if value is not None:
                 yield from (word, value)
-        elif word.startswith(tuple(f"{option}=" for option in _PASSED_ON if option[1] == "-")):
-            yield word
-        elif re.match(r"-[cpo]\S", word):
+        elif word.startswith(_JOINED) or re.match(r"-[cpo]\S", word):
             yield word

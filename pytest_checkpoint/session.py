@@ -10,7 +10,7 @@ import pytest
 
 from pytest_checkpoint.arguments import Arguments, places_to_look, read_arguments
 from pytest_checkpoint.collection import SubjectCollection, register_markers
-from pytest_checkpoint.errors import HarnessError, UserError
+from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.items import ContractItem, SubjectNode, contract_ids
 from pytest_checkpoint.judging import ROW, USAGE, Judge
 from pytest_checkpoint.outcome import Shown

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpoint_contracts.evidence import Fault
 
+from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint import command_line, commands, quantities
 from pytest_checkpoint.api import CommandSubject
 from pytest_checkpoint.errors import UserError

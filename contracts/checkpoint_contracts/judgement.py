@@ -31,7 +31,7 @@ from checkpoint_contracts.settle import SlowEnd
 from checkpoint_contracts.stages import stage_names
 from checkpoint_contracts.table import contracts_broken, gap
 from checkpoint_contracts.verdict import Failure, Outcome, Verdict
-from checkpoint_contracts.wording import ending
+from checkpoint_contracts.wording import counted, ending
 
 _MAY_HAVE_NO_STATES: Final = frozenset({Fault.TORN})
 """Of these an undisturbed run may have none at all: no write of more than one byte."""
@@ -186,7 +186,7 @@ def _unexplored(evidence: Evidence, holding: Holding, fault: Fault) -> list[str]
         )
     if coverage.known_hangs:
         sentences.append(
-            f"{len(coverage.known_hangs)} states were not explored (known hang at "
+            f"not explored: {counted(len(coverage.known_hangs), 'state')} (known hang at "
             f"{coverage.known_hangs[0].operation}); --checkpoint-deadline gives a resume more time"
         )
     return sentences
@@ -219,7 +219,8 @@ def _notes(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[st
     if not_tried:
         states = sum(len(cause.findings) for cause in not_tried)
         notes.append(
-            f"{len(not_tried)} further causes ({states} states) were seen and not replayed"
+            f"seen and not replayed: {counted(len(not_tried), 'further cause')} "
+            f"({counted(states, 'state')})"
         )
     notes += [
         end.note
@@ -227,8 +228,8 @@ def _notes(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[st
         if contract.id in contracts_broken(end.symptom, end.point.fault)
     ]
     notes += [
-        f"{len(cause.findings)} further hangs at {cause.chosen.point.operation} "
-        "were taken for slow ones too"
+        f"taken for slow ones too: {counted(len(cause.findings), 'further hang')} "
+        f"at {cause.chosen.point.operation}"
         for cause in holding.standing(Standing.SLOW)
     ]
     return tuple(notes)
@@ -281,4 +282,4 @@ def _words(faults: Iterable[Fault]) -> str:
 def _more(count: int, noun: str) -> str:
     if count <= 0:
         return ""
-    return f" (and {count} more {noun}{'' if count == 1 else 's'})"
+    return f" (and {counted(count, f'more {noun}')})"

@@ -42,7 +42,7 @@ from checkpoint_contracts.evidence import (
 from checkpoint_contracts.ids import RESUME_KEEPS_WORK
 from checkpoint_contracts.table import ends_well, gap
 from checkpoint_contracts.verdict import Finding, Symptom
-from checkpoint_contracts.wording import place
+from checkpoint_contracts.wording import counted, place
 
 LAST_QUARTER: Final = 0.75
 FEWEST_POINTS: Final = 2
@@ -157,8 +157,8 @@ return at once if the job is done."""
         quarter = _last_quarter(evidence, reference)
         if quarter.unasked and len(quarter.remaining) < FEWEST_POINTS:
             unknown = (
-                f"at {quarter.unasked} kill points of the run's last quarter it is not known "
-                "whether the result was already there"
+                f"at {counted(quarter.unasked, 'kill point')} of the run's last quarter it is not "
+                "known whether the result was already there"
             )
             return (*quarter.unseen, unknown)
         return quarter.unseen
@@ -171,9 +171,10 @@ return at once if the job is done."""
         if len(quarter.remaining) >= FEWEST_POINTS:
             return None
         return (
-            f"only {len(quarter.remaining)} kill points of the run's last quarter can be judged, "
-            f"{FEWEST_POINTS} are needed (left out: {quarter.finished} at which the result was "
-            f"already there, {quarter.ended_badly} from which the resume did not end well)"
+            f"only {counted(len(quarter.remaining), 'kill point')} of the run's last quarter can "
+            f"be judged, {FEWEST_POINTS} are needed (left out: {quarter.finished} at which the "
+            f"result was already there, {quarter.ended_badly} from which the resume did not end "
+            "well)"
         )
 
     def notes(self, evidence: Evidence) -> tuple[str, ...]:

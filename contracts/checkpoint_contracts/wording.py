@@ -88,6 +88,11 @@ def _resume_seen(experiment: Experiment) -> str:
     return text
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 state``, ``2 states``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def listed(names: tuple[str, ...]) -> str:
     """``a, b, c, d, e and 3 more``."""
     shown = ", ".join(names[:_NAMES_SHOWN])

@@ -120,7 +120,9 @@ def _places(operation: Operation) -> str:
 
 
 def _leading(operation: Operation) -> Effect | None:
-    """The effect that says what an operation was for: times change along with everything."""
+    """The effect that says what an operation was for: others come along (times, a mode cleared)."""
+    if operation.write is not None:
+        return operation.write
     telling = [effect for effect in operation.effects if not isinstance(effect, SetTime)]
     return next(iter(telling or operation.effects), None)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from checkpoint_contracts.evidence import Execution, Experiment
 from checkpoint_contracts.verdict import Failure, Finding, Verdict
-
 from pytest_checkpoint.examination import Examination
 
 WIDTH = 96
@@ -39,7 +38,7 @@ def _lines(
     if wreck is not None:
         yield from _block("around it", wreck.operations)
         yield from _block("in the directory then", wreck.listing or ("(nothing)",))
-    yield from _what_was_printed(_experiment(examination, finding))
+    yield from _what_was_printed(_experiment(examination, finding), finding.seen)
     yield from _either("expected", finding.expected)
     yield from _either("seen", finding.seen)
     if first.count > 1:
@@ -71,12 +70,13 @@ def _experiment(examination: Examination, finding: Finding) -> Experiment | None
     return None
 
 
-def _what_was_printed(experiment: Experiment | None) -> Iterator[str]:
+def _what_was_printed(experiment: Experiment | None, seen: str) -> Iterator[str]:
+    """``seen`` may tell of the second resume already: it is said once."""
     if experiment is None:
         return
     yield from _block(f"resume ({_ending(experiment.resume)}) printed", _tail(experiment.resume))
     second = experiment.second_resume
-    if second is not None:
+    if second is not None and "second resume" not in seen:
         yield f"a second resume {'succeeds' if second.succeeded else 'fails too'}"
     check = experiment.check
     if check is not None and not check.succeeded:
@@ -97,7 +97,8 @@ def _tail(execution: Execution) -> tuple[str, ...]:
         return ("(nothing)",)
     kept = tuple(_shortened(line) for line in lines[-TAIL_LINES:])
     left_out = len(lines) - len(kept)
-    return (f"… {left_out} lines before", *kept) if left_out else kept
+    noun = "line" if left_out == 1 else "lines"
+    return (f"… {left_out} {noun} before", *kept) if left_out else kept
 
 
 def _shortened(line: str) -> str:

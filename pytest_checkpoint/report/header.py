@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-
 from pytest_checkpoint.arguments import Arguments
+from pytest_checkpoint.record import abilities
 from pytest_checkpoint.settings import Settings
 
 
@@ -23,12 +21,4 @@ def header_lines(settings: Settings, arguments: Arguments) -> list[str]:
             "checkpoint-contracts: --checkpoint-run judges that job alone; not collected: "
             + ", ".join(arguments.paths)
         )
-    return [*lines, *(f"checkpoint-contracts: {line}" for line in _abilities())]
-
-
-def _abilities() -> list[str]:
-    name = "pytest_checkpoint.record.abilities"
-    if importlib.util.find_spec(name) is None:
-        return []
-    lines: list[str] = importlib.import_module(name).describe()
-    return lines
+    return [*lines, *(f"checkpoint-contracts: {line}" for line in abilities.describe())]

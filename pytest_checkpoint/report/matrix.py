@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from checkpoint_contracts.verdict import Outcome, Verdict
-
 from pytest_checkpoint.examination import Examination
 from pytest_checkpoint.outcome import Shown
 

@@ -1,4 +1,4 @@
-"""Evidence for the tests: a sound subject of two stages, of which a test breaks what it is about."""
+"""Evidence for the tests: a sound subject of two stages; a test breaks what it is about."""
 
 from __future__ import annotations
 

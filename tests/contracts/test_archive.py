@@ -1,4 +1,4 @@
-"""Kept evidence comes back equal, and is judged the same; anything else is refused in a sentence."""
+"""Kept evidence comes back equal and is judged the same; all else is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -124,6 +124,11 @@ def test_what_has_a_default_may_be_missing() -> None:
     kept = json.loads(dump(seen(*SOUND)))
     del kept["evidence"]["restart_ratio"]
     assert load(json.dumps(kept)) == seen(*SOUND)
+
+
+def test_a_whole_number_of_seconds_is_a_float() -> None:
+    ratio = load(spoiled(restart_ratio=1)).restart_ratio
+    assert (ratio, type(ratio)) == (1.0, float)
 
 
 def spoiled(**members: Any) -> str:

@@ -18,7 +18,7 @@ from tests.contracts.builders import killed, torn
         (killed(3, "rename s.tmp → s"), Symptom.DIFFERENT_RESULT, "Save the output first"),
         (killed(3, "unlink old.pt"), Symptom.RESUME_FAILED, "removed before the new one"),
         (killed(3, "mkdir out"), Symptom.DIFFERENT_RESULT, "the folder exists"),
-        (killed(3, "event done fetch"), Symptom.DIFFERENT_RESULT, "recorded as done before"),
+        (killed(3, 'event "done fetch"'), Symptom.DIFFERENT_RESULT, "recorded as done before"),
         (killed(3, "create job.lock"), Symptom.HANG, "waits for a lock"),
         (killed(3, "create job.pid"), Symptom.RESUME_FAILED, "taken for a live one"),
         (killed(3, "write state.json"), Symptom.HANG, "give every wait a deadline"),

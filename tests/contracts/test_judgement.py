@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from checkpoint_contracts import CATALOGUE, judge, judge_all
+from checkpoint_contracts import CATALOGUE, Contract, judge, judge_all
 from checkpoint_contracts.evidence import Coverage, Evidence, Fault
+from checkpoint_contracts.keeps_work import resume_keeps_work
 from checkpoint_contracts.resume_contracts import (
     resume_equals_uninterrupted,
     resume_skips_done,
@@ -32,8 +34,8 @@ WRONG = tried(killed(5), check=checked("41\n"))
 FAILING = seen(*SOUND, WRONG, replays=(WRONG,))
 
 
-def outcome(evidence: Evidence, contract: object = EQUALS) -> tuple[Outcome, str]:
-    verdict = judge(evidence, contract)  # type: ignore[arg-type]
+def outcome(evidence: Evidence, contract: Contract = EQUALS) -> tuple[Outcome, str]:
+    verdict = judge(evidence, contract)
     return verdict.outcome, verdict.reason
 
 
@@ -112,11 +114,11 @@ def test_3_a_contract_is_judged_on_those_of_its_faults_that_were_asked_for() -> 
 
 def test_3_without_stages_there_is_nothing_to_skip() -> None:
     evidence = seen(*SOUND, reference=undisturbed(events=("start a", "done b")))
-    assert outcome(evidence, resume_skips_done) == (
-        Outcome.NOT_APPLICABLE,
+    reason = (
         "no stages were seen: the undisturbed run wrote no name with both a start and a done "
-        "line to $CHECKPOINT_EVENTS",
+        "line to $CHECKPOINT_EVENTS"
     )
+    assert outcome(evidence, resume_skips_done) == (Outcome.NOT_APPLICABLE, reason)
 
 
 def test_3_a_capability_that_is_needed_and_not_declared() -> None:
@@ -132,6 +134,21 @@ def test_3_a_capability_that_is_needed_and_not_declared() -> None:
 def test_4_states_that_cannot_be_trusted_are_inconclusive_and_accuse_nobody() -> None:
     evidence = replace(FAILING, unobservable={Fault.KILL: "db-shm is mapped and unreadable"})
     assert outcome(evidence) == (Outcome.INCONCLUSIVE, "db-shm is mapped and unreadable")
+
+
+def test_4_goes_before_a_failure_that_needs_no_state() -> None:
+    """The finished job that starts over is seen in the undisturbed runs."""
+    reference = undisturbed(finished_resume=undisturbed().run)
+    evidence = seen(*SOUND, reference=reference)
+    assert outcome(evidence, resume_keeps_work)[0] is Outcome.FAILED
+    untrusted = replace(evidence, unobservable={Fault.KILL: "mapped"})
+    assert outcome(untrusted, resume_keeps_work) == (Outcome.INCONCLUSIVE, "mapped")
+
+
+def test_4_a_failure_at_a_state_that_cannot_be_trusted_accuses_nobody() -> None:
+    failed = tried(killed(5), ran(1))
+    evidence = seen(*SOUND, failed, replays=(failed,), unobservable={Fault.KILL: "mapped"})
+    assert outcome(evidence, CORRUPT) == (Outcome.INCONCLUSIVE, "mapped")
 
 
 def test_4_a_failure_of_the_other_fault_still_counts() -> None:
@@ -178,7 +195,8 @@ def test_5_states_behind_a_known_hang_count_with_it() -> None:
 
 @pytest.mark.parametrize("field", ["refusal", "problem"])
 def test_6_an_experiment_that_could_not_be_seen_through(field: str) -> None:
-    spoiled = tried(killed(7), ran(**{field: "a sentence"}))
+    sentence: dict[str, Any] = {field: "a sentence"}
+    spoiled = tried(killed(7), ran(**sentence))
     evidence = seen(*SOUND, spoiled)
     assert outcome(evidence) == (Outcome.INCONCLUSIVE, "a sentence")
     assert {verdict.outcome for verdict in judge_all(evidence).values()} == {Outcome.INCONCLUSIVE}
@@ -221,7 +239,7 @@ def test_6_a_known_hang_leaves_states_unexplored_for_the_contracts_that_it_does_
         "resume-keeps-work": Outcome.INCONCLUSIVE,
     }
     assert judge(evidence, CORRUPT).reason == (
-        "1 states were not explored (known hang at write state.json); "
+        "not explored: 1 state (known hang at write state.json); "
         "--checkpoint-deadline gives a resume more time"
     )
 

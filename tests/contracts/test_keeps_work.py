@@ -145,7 +145,7 @@ def test_fewer_than_two_points_is_not_applicable() -> None:
     evidence = seen(resumed(0, 1000), resumed(15, 1000), failed, finished)
     assert verdict(evidence).outcome is Outcome.NOT_APPLICABLE
     assert verdict(evidence).reason == (
-        "only 1 kill points of the run's last quarter can be judged, 2 are needed (left out: "
+        "only 1 kill point of the run's last quarter can be judged, 2 are needed (left out: "
         "1 at which the result was already there, 1 from which the resume did not end well)"
     )
     two = seen(resumed(0, 1000), resumed(15, 1000), resumed(16, 1000))
@@ -156,7 +156,7 @@ def test_fewer_than_two_points_is_inconclusive_while_more_might_be_found() -> No
     unknown = resumed(17, unresumed_check=None)
     evidence = seen(resumed(15, 1000), unknown)
     assert verdict(evidence).outcome is Outcome.INCONCLUSIVE
-    assert "1 kill points of the run's last quarter" in verdict(evidence).reason
+    assert "1 kill point of the run's last quarter" in verdict(evidence).reason
 
 
 def test_points_of_which_it_is_not_known_are_left_out() -> None:

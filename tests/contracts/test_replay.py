@@ -135,7 +135,7 @@ def test_no_more_than_five_causes_are_replayed_and_the_rest_is_a_note() -> None:
     assert verdict.reason.endswith(
         ": resume exits 0 with another result than the undisturbed run (and 4 more causes)"
     )
-    assert "2 further causes (2 states) were seen and not replayed" in verdict.notes
+    assert "seen and not replayed: 2 further causes (2 states)" in verdict.notes
 
 
 def test_a_cause_that_was_not_seen_again_makes_room_for_another() -> None:
@@ -157,7 +157,9 @@ def test_five_causes_of_one_fault_do_not_hide_the_other_fault() -> None:
         "5.kill",
         "9.torn-128",
     ]
-    evidence = with_replays(evidence, *failing[:5], tear)
+    evidence = with_replays(evidence, *failing[:5])
+    assert [point.id for point in replays_needed(evidence)] == ["9.torn-128"]
+    evidence = with_replays(evidence, tear)
     assert replays_needed(evidence) == ()
     assert judge(evidence, state_never_corrupt).faults_failed == ("kill", "torn")
 
@@ -170,7 +172,7 @@ def test_hangs_are_replayed_one_at_a_time_and_one_is_enough() -> None:
     assert replays_needed(evidence) == ()
     verdict = equals(evidence)
     assert len(verdict.failures) == 2
-    assert "2 further causes (2 states) were seen and not replayed" in verdict.notes
+    assert "seen and not replayed: 2 further causes (2 states)" in verdict.notes
 
 
 def test_a_hang_that_was_only_slow_gives_way_to_the_next_up_to_three() -> None:
@@ -184,7 +186,7 @@ def test_a_hang_that_was_only_slow_gives_way_to_the_next_up_to_three() -> None:
     assert verdict.outcome is Outcome.PASSED
     assert [cause.standing for cause in hold(evidence, EQUALS).causes] == [Standing.SLOW]
     assert verdict.notes[0] == "killed at step 2 (write state.json): resumes after 30.0 s"
-    assert verdict.notes[-1] == "1 further hangs at write state.json were taken for slow ones too"
+    assert verdict.notes[-1] == "taken for slow ones too: 1 further hang at write state.json"
 
 
 def test_a_slow_hang_does_not_excuse_a_real_one_of_the_same_cause() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from checkpoint_contracts import CATALOGUE
@@ -15,7 +17,10 @@ CORRUPT = "state-never-corrupt"
 SKIPS = "resume-skips-done"
 
 KILL, TORN = killed(7), torn(7)
-AGAIN = {"events_before": ("start fetch", "done fetch"), "events_after": ("start fetch",)}
+AGAIN: dict[str, Any] = {
+    "events_before": ("start fetch", "done fetch"),
+    "events_after": ("start fetch",),
+}
 
 ROWS: list[tuple[Symptom, CrashPoint, Experiment, set[str]]] = [
     (Symptom.RESUME_FAILED, KILL, tried(KILL, ran(1)), {CORRUPT, EQUALS}),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 
 import pytest
-import rich.console  # noqa: F401 - pytester forgets what its sessions import: this keeps it
+import rich.console
 import rich.table  # noqa: F401 - as above
 
 import pytest_checkpoint.session  # noqa: F401 - as above
@@ -126,8 +126,10 @@ def {name}():
 class Project:
     """A directory with a fake engine in its conftest, and pytest to run in it."""
 
-    def __init__(self, pytester: pytest.Pytester) -> None:
+    def __init__(self, pytester: pytest.Pytester, plugin_arguments: list[str]) -> None:
         self.pytester = pytester
+        # Hypothesis would be imported anew, its asserts rewritten, at the end of each session.
+        self.always = [*plugin_arguments, "-p", "no:hypothesispytest", "-Werror"]
         pytester.makeconftest(ENGINE)
         self.plan()
 
@@ -145,11 +147,11 @@ class Project:
         return self.plain("--checkpoint-contracts", *arguments)
 
     def plain(self, *arguments: str) -> pytest.RunResult:
-        return self.pytester.runpytest_inprocess(*plugin_arguments(), "-Werror", *arguments)
+        return self.pytester.runpytest_inprocess(*self.always, *arguments)
 
     def in_a_process(self, *arguments: str) -> pytest.RunResult:
         return self.pytester.runpytest_subprocess(
-            *plugin_arguments(), "-Werror", "--checkpoint-contracts", *arguments, timeout=60
+            *self.always, "--checkpoint-contracts", *arguments, timeout=60
         )
 
     @property
@@ -159,6 +161,7 @@ class Project:
         return log.read_text().splitlines() if log.exists() else []
 
 
+@pytest.fixture
 def plugin_arguments() -> list[str]:
     """Loads the plugin where it is not installed; loading it twice would be an error."""
     installed = any(
@@ -168,8 +171,11 @@ def plugin_arguments() -> list[str]:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> Project:
-    return Project(pytester)
+def project(
+    pytester: pytest.Pytester, plugin_arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> Project:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # these tests may run under it
+    return Project(pytester, plugin_arguments)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Project
+    from tests.kit.hooks.conftest import Project
 
 pytest_plugins = ["pytester"]
 

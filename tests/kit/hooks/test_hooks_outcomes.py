@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ElementTree
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Project
+    from tests.kit.hooks.conftest import Project
 
 pytest_plugins = ["pytester"]
 
@@ -37,8 +37,7 @@ def test_a_failure_is_told_in_the_users_terms(project: Project) -> None:
             "and 12 more states with the same cause",
             "likely cause: *",
             "wreck: */wreck",
-            "replay: pytest --checkpoint-contracts *--checkpoint-seed 7 --checkpoint-replay "
-            f"etl::{CONTRACT}@41.kill test_jobs.py",
+            f"replay: pytest *--checkpoint-seed 7 *-replay etl::{CONTRACT}@41.kill test_jobs.py",
         ]
     )
 

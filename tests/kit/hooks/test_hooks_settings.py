@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from checkpoint_contracts.evidence import Fault
 
+from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint import quantities
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.settings import read_settings
 
 if TYPE_CHECKING:
-    from conftest import Project
+    from tests.kit.hooks.conftest import Project
 
 pytest_plugins = ["pytester"]
 
@@ -78,10 +78,10 @@ def test_mistakes_in_the_command_form(
     assert project.examined == []
 
 
-def test_good_values_arrive(pytester: pytest.Pytester) -> None:
+def test_good_values_arrive(pytester: pytest.Pytester, plugin_arguments: list[str]) -> None:
     (pytester.path / "etl.py").write_text("")
     config = pytester.parseconfig(
-        *("-p", "pytest_checkpoint.hooks") if not _installed(pytester) else (),
+        *plugin_arguments,
         "--checkpoint-time-budget=1.5m",
         "--checkpoint-max-states=10",
         "--checkpoint-exhaustive",
@@ -114,10 +114,6 @@ def test_good_values_arrive(pytester: pytest.Pytester) -> None:
     assert subject.outputs == ("*.json", "out/*")
     assert subject.capabilities == {"stages"}
     assert subject.working_directory == pytester.path
-
-
-def _installed(pytester: pytest.Pytester) -> bool:
-    return pytester.parseconfig().pluginmanager.hasplugin("pytest_checkpoint.hooks")
 
 
 @pytest.mark.parametrize(

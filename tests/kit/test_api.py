@@ -1,0 +1,125 @@
+"""The decorator: what it accepts, and that importing registers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from pytest_checkpoint.api import CommandSubject, checkpoint_subject
+from pytest_checkpoint.commands import stem_of_first_script
+from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.registration import Declaration, declared, validated
+
+IDS = ("state-never-corrupt", "resume-keeps-work")
+
+
+Decorator = Callable[[Callable[[], CommandSubject]], Callable[[], CommandSubject]]
+
+
+def minimal() -> CommandSubject:
+    return CommandSubject(run="true {workspace}", check=["true", "{workspace}"])
+
+
+def test_bare_it_takes_the_functions_name() -> None:
+    @checkpoint_subject
+    def etl() -> CommandSubject:
+        return minimal()
+
+    declaration = Declaration.of(etl)
+
+    assert declaration is not None
+    assert declaration.name == "etl"
+    assert declaration.path == Path(__file__)
+    assert etl() == minimal()
+
+
+@pytest.mark.parametrize(
+    "decorate", [checkpoint_subject("a job"), checkpoint_subject(name="a job")]
+)
+def test_a_name_of_its_own(decorate: Decorator) -> None:
+    @decorate
+    def etl() -> CommandSubject:
+        return minimal()
+
+    declaration = Declaration.of(etl)
+
+    assert declaration is not None
+    assert declaration.name == "a job"
+
+
+def test_other_functions_are_not_subjects() -> None:
+    assert Declaration.of(minimal) is None
+    assert Declaration.of(object()) is None
+
+
+@pytest.mark.parametrize("wrong", [3, CommandSubject, minimal()])
+def test_it_stands_on_functions_only(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="@checkpoint_subject stands on a function without arg"):
+        checkpoint_subject(cast("Any", wrong))
+
+
+def test_defaults(tmp_path: Path) -> None:
+    subject = declared(Declaration("etl", minimal, tmp_path / "t.py", 3), tmp_path, IDS)
+
+    assert subject.run == subject.resume == ("true", "{workspace}")
+    assert subject.check == ("true", "{workspace}")
+    assert subject.setup is None
+    assert subject.resume_attempts == 1
+    assert subject.defined_at == (tmp_path / "t.py", 3)
+    assert subject.working_directory == tmp_path
+
+
+GOOD: dict[str, Any] = {"run": "true {workspace}", "check": "true {workspace}"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "sentence"),
+    [
+        ({"run": None}, "etl", "run must be a string or a list of strings, not None"),
+        ({"run": ["true", 3]}, "etl", "run must be a list of strings; 3 is none"),
+        ({"run": []}, "etl", "run is empty"),
+        ({"run": "./job {workspace}"}, "etl", "run: command not found: .*/job"),
+        ({"run": "./plain {workspace}"}, "etl", "run: .*/plain is not an executable file"),
+        ({"resume": "no-such-program"}, "etl", "resume: command not found: no-such-program"),
+        ({"setup": "'"}, "etl", r"setup cannot be split into words \(No closing quotation\)"),
+        ({"outputs": "*.json"}, "etl", "outputs must be a list of strings"),
+        ({"outputs": ["../x"]}, "etl", "outputs: '../x' must be relative to the workspace"),
+        ({"resume_attempts": 0}, "etl", "resume_attempts must be 1 or more, not 0"),
+        ({"expected_failures": {IDS[0]: ""}}, "etl", f"give a reason for {IDS[0]}, not ''"),
+        ({"not_applicable": ["x"]}, "etl", "not_applicable must map contract ids to reasons"),
+        (
+            {"expected_failures": {IDS[0]: "a"}, "not_applicable": {IDS[0]: "b"}},
+            "etl",
+            f"{IDS[0]} is in expected_failures and in not_applicable: choose one",
+        ),
+        ({}, "a::b", "'a::b' cannot be a name"),
+        ({}, "a/b", "'a/b' cannot be a name"),
+        ({}, "-a", "'-a' cannot be a name"),
+        ({}, " ", "a name must be a word"),
+    ],
+)
+def test_mistakes(tmp_path: Path, fields: dict[str, Any], name: str, sentence: str) -> None:
+    (tmp_path / "plain").write_text("not a program")
+    given = CommandSubject(**{**GOOD, **fields})
+
+    with pytest.raises(UserError, match=f"^who: .*{sentence}"):
+        validated(given, name=name, who="who", working_directory=tmp_path, ids=IDS)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("python", "-u", "etl.py", "{workspace}"), "etl"),
+        (("python", "-m", "package.job", "{workspace}"), "job"),
+        (("python", "-c", "pass", "etl.py"), "python"),
+        (("./bin/extract.sh", "{workspace}"), "extract"),
+        (("prog", "{workspace}", "etl.py"), "prog"),
+    ],
+)
+def test_the_default_name(tmp_path: Path, command: tuple[str, ...], name: str) -> None:
+    (tmp_path / "etl.py").write_text("")
+
+    assert stem_of_first_script(command, tmp_path) == name

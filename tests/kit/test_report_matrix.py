@@ -1,0 +1,103 @@
+"""The matrix at the end: narrow, without colour, and said once."""
+
+from __future__ import annotations
+
+import json
+
+from pytest_checkpoint.outcome import Shown
+from pytest_checkpoint.report.matrix import Row, render_matrix
+
+
+def row(
+    subject: str, contract: str, shown: Shown, *, reason: str = "", notes: tuple[str, ...] = ()
+) -> Row:
+    return Row(
+        subject=subject,
+        contract=contract,
+        shown=str(shown),
+        reason=reason,
+        faults_failed=("kill", "torn") if shown is Shown.FAILED else (),
+        states_explored=30,
+        states_total=120,
+        examined=True,
+        operations=60,
+        elapsed_s=12.34,
+        coverage=(("kill", 42, 30, 30), ("torn", 500, 120, 90)),
+        notes=notes,
+    )
+
+
+ROWS = [
+    row("etl", "state-never-corrupt", Shown.FAILED, notes=("workspace under /dev/shm",)),
+    row("other", "state-never-corrupt", Shown.NOT_APPLICABLE, reason="no stage"),
+    row("etl", "resume-keeps-work", Shown.PASSED, reason="sampled 30/120"),
+    row("etl", "resume-skips-done", Shown.NOT_APPLICABLE, reason="no stage"),
+]
+
+
+def test_plain_at_80_columns() -> None:
+    text = render_matrix(ROWS, width=80, colour=False)
+
+    assert [line.split() for line in text.splitlines()] == [
+        ["subject", "contract", "verdict", "states"],
+        ["etl", "state-never-corrupt", "FAILED", "(kill,", "torn)", "30/120"],
+        ["resume-keeps-work", "passed,", "sampled", "30/120", "30/120"],
+        ["resume-skips-done", "not", "applicable", "30/120"],
+        ["other", "state-never-corrupt", "not", "applicable", "30/120"],
+        [],
+        ["subject", "operations", "fault", "derived", "unique", "explored", "time"],
+        ["etl", "60", "kill", "42", "30", "30", "12.3", "s"],
+        ["torn", "500", "120", "90"],
+        ["other", "60", "kill", "42", "30", "30", "12.3", "s"],
+        ["torn", "500", "120", "90"],
+        [],
+        ["not", "applicable:", "resume-skips-done", "(etl):", "no", "stage"],
+        ["not", "applicable:", "state-never-corrupt", "(other):", "no", "stage"],
+        ["note:", "etl:", "workspace", "under", "/dev/shm"],
+        ["2", "subjects,", "120", "operations,", "240", "unique", "crash", "states", "explored"],
+    ]
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "\x1b" not in text
+
+
+def test_colour() -> None:
+    assert "\x1b[" in render_matrix(ROWS, width=80, colour=True)
+
+
+def test_long_names_fold_and_stay_whole() -> None:
+    name = "a-very-long-name-" * 4
+    text = render_matrix([row(name, "r" * 40, Shown.INCONCLUSIVE)], width=80, colour=False)
+
+    assert max(len(line) for line in text.splitlines()[:8]) <= 80
+    assert "INCONCLUSIVE" in text
+
+
+def test_brackets_are_no_markup() -> None:
+    text = render_matrix(
+        [row("etl[red]", "c", Shown.PASSED, notes=("[bold]",))], width=80, colour=False
+    )
+
+    assert "etl[red]" in text
+    assert "note: etl[red]: [bold]" in text
+
+
+def test_an_unexamined_subject_counts_nothing() -> None:
+    unexamined = Row(
+        subject="etl",
+        contract="c",
+        shown=str(Shown.INCONCLUSIVE),
+        reason="no seccomp here",
+        faults_failed=(),
+        states_explored=0,
+        states_total=0,
+        examined=False,
+    )
+    text = render_matrix([unexamined], width=80, colour=False)
+
+    assert "inconclusive: c (etl): no seccomp here" in text
+    assert "0 subjects, 0 operations, 0 unique crash states explored" in text
+
+
+def test_rows_survive_json() -> None:
+    for one in ROWS:
+        assert Row.from_json(json.loads(json.dumps(one.to_json()))) == one
