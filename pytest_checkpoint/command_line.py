@@ -69,7 +69,6 @@ EXPLORATION: tuple[Flag, ...] = (
     _switch("allow-network", "let the job connect beyond this machine, a thousand times over"),
     _list("allow-outside", "PATH", "let the job overwrite existing files under PATH"),
     _switch("keep-tmpdir", "leave TMPDIR as it is: what the job does there is not recorded"),
-    _value("tmpdir-on", "DIR", "make the job's TMPDIR in DIR, on another file system say"),
     _value("workdir", "DIR", "make workspaces in DIR; default: /dev/shm if it has room"),
     _value("keep", "SIZE", "cap of all kept wrecks together: 500MB, 2GiB; default 1GiB"),
     _value("self-check", "N", "real kills per subject that test the recording; default 5"),

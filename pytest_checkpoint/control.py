@@ -16,9 +16,9 @@ from pytest_checkpoint.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.record import journal
-from pytest_checkpoint.record.describe import signature
+from pytest_checkpoint.record.describe import normalized, signature
 from pytest_checkpoint.record.journal import Recording
-from pytest_checkpoint.record.operations import MapShared, Operation, Origin, Write
+from pytest_checkpoint.record.operations import MapShared, Origin, Write
 from pytest_checkpoint.record.request import Result
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.tree.image import File
@@ -65,7 +65,7 @@ def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
     return FirstRun(
         check=check,
         peak_bytes=result.all_bytes + start_bytes,
-        signatures=_signatures(recording.operations),
+        signatures=_signatures(recording),
     )
 
 
@@ -239,9 +239,10 @@ def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
         names = ", ".join(result.created_outside[:5])
         more = len(result.created_outside) - 5
         notes.append(
-            f"files created outside the workspace: {names}" + (f" and {more} more" if more > 0 else "")
+            f"files created outside the workspace: {names}"
+            + (f" and {more} more" if more > 0 else "")
         )
-    difference = _first_difference(first.signatures, recording.operations)
+    difference = _first_difference(first.signatures, _signatures(recording))
     if difference:
         notes.append(f"order varies between runs: {difference}")
     mapped = {
@@ -257,11 +258,12 @@ def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
     return notes
 
 
-def _signatures(operations: tuple[Operation, ...]) -> tuple[str, ...]:
+def _signatures(recording: Recording) -> tuple[str, ...]:
     """Kinds and normalised paths; stores through a mapping are seen at chance moments."""
+    slot = normalized(recording.slot)  # in the targets of links, and another one in the first run
     return tuple(
-        signature(operation)
-        for operation in operations
+        signature(operation).replace(slot, "")
+        for operation in recording.operations
         if not any(
             isinstance(effect, Write) and effect.origin is Origin.MAPPED
             for effect in operation.effects
@@ -269,8 +271,7 @@ def _signatures(operations: tuple[Operation, ...]) -> tuple[str, ...]:
     )
 
 
-def _first_difference(first: tuple[str, ...], operations: tuple[Operation, ...]) -> str:
-    second = _signatures(operations)
+def _first_difference(first: tuple[str, ...], second: tuple[str, ...]) -> str:
     for step, (one, other) in enumerate(zip(first, second, strict=False), 1):
         if one != other:
             return f"operation {step} was '{one}' in the first run and '{other}' in the second"

@@ -17,16 +17,17 @@ from checkpoint_contracts.evidence import CrashPoint, Evidence, Experiment, Faul
 from checkpoint_contracts.verdict import Verdict
 from pytest_checkpoint.bench import Bench
 from pytest_checkpoint.control import Control, FirstRun, control_run, first_run
-from pytest_checkpoint.errors import HarnessError, SubjectError
+from pytest_checkpoint.errors import HarnessError, SubjectError, UserError
 from pytest_checkpoint.examination import Examination, Progress
-from pytest_checkpoint.explore import Exploration, conduct, explore, hung
+from pytest_checkpoint.explore import NOTHING_EXPLORED, Exploration, conduct, explore, hung
 from pytest_checkpoint.keep import Keeper, keep_wrecks
+from pytest_checkpoint.kept import Kept, evidence_of_replay
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.places import chosen_root, first_root, kept_folder, slots_of
 from pytest_checkpoint.record import abilities
 from pytest_checkpoint.record.client import SlotClient
 from pytest_checkpoint.selfcheck import self_check
-from pytest_checkpoint.states.kill import materialize, parse
+from pytest_checkpoint.states.kill import CrashState, materialize, parse, point
 from pytest_checkpoint.states.order import Plan, plan
 from pytest_checkpoint.states.timeline import State, Timeline
 from pytest_checkpoint.subject import Subject
@@ -49,9 +50,37 @@ def examine(subject: Subject, options: Options, progress: Progress) -> Examinati
     return dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
 
 
-def _first_run(
-    subject: Subject, options: Options, progress: Progress
-) -> tuple[FirstRun, Path]:
+def replay(
+    subject: Subject, options: Options, contract: str, point_id: str, progress: Progress
+) -> Examination:
+    """Crash one state again, from the kept recording, and judge one contract by it.
+
+    Nothing is recorded again if a recording is kept. Raises
+    :class:`~pytest_checkpoint.errors.UserError` if the point is none of the recording's.
+    """
+    abilities.require()
+    begun = time.monotonic()
+    kept = Kept.of(options, subject)
+    crash = parse(point_id)
+    try:
+        if kept is None:
+            first, root = _first_run(subject, options, progress)
+            with SlotClient(slots_of(root, options, subject)) as client:
+                examination = _Examiner(subject, options, progress, client).record_and_replay(
+                    first, contract, crash
+                )
+        else:
+            slot = Path(kept.recording.slot)
+            with SlotClient(slot.parent, int(slot.name)) as client:
+                examination = _Examiner(subject, options, progress, client).replay(
+                    kept.control(options), kept.evidence, contract, crash
+                )
+    except (SubjectError, HarnessError) as error:
+        examination = _invalid(subject, options, str(error))
+    return dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
+
+
+def _first_run(subject: Subject, options: Options, progress: Progress) -> tuple[FirstRun, Path]:
     """In TMPDIR; and where the second run and all experiments go, by what it needed."""
     with SlotClient(slots_of(first_root(options), options, subject)) as client:
         first = first_run(Bench(client, subject, options), client.scratch, progress)
@@ -121,6 +150,42 @@ class _Examiner:
         evidence = self._replayed(self._evidence(control, exploration), control, timeline)
         return self._judged(evidence, control, timeline)
 
+    def record_and_replay(self, first: FirstRun, contract: str, crash: CrashState) -> Examination:
+        """Where no recording is kept: the control run first."""
+        self._keeper.begin()
+        control = control_run(self._bench, first, self._keeper.recording, self._progress)
+        self._notes.append("no recording was kept: the job was recorded again for this replay")
+        return self.replay(control, None, contract, crash)
+
+    def replay(
+        self, control: Control, known: Evidence | None, contract: str, crash: CrashState
+    ) -> Examination:
+        """One experiment, held against the reference that was kept or has just been made."""
+        recording = control.recording
+        timeline = Timeline(recording.start, recording.start_events, recording.operations)
+        state = require_state(crash, timeline)
+        where = point(crash, recording.operations)
+        self._progress.phase(f"replaying step {where.step} ({where.operation})")
+        seen = _same_point(known, where)
+        equal = seen.equal_steps if seen else ()
+        deadlines = control.deadlines
+        if seen is not None and hung(seen):
+            deadlines = deadlines.for_a_hang()
+        again = conduct(self._bench, where, state, deadlines, equal)
+        evidence = evidence_of_replay(
+            known or self._evidence(control, NOTHING_EXPLORED), contract, again
+        )
+        verdicts = judge_all(evidence, [CATALOGUE[contract]])
+        operations = recording.operations
+        return Examination(
+            evidence=evidence,
+            verdicts=verdicts,
+            operations=len(operations),
+            notes=tuple(self._notes),
+            wrecks=keep_wrecks(self._keeper, verdicts, [again], {where: state}, operations),
+            folder=self._keeper.folder,
+        )
+
     def _estimate(self, control: Control, planned: Plan) -> str:
         reference = control.reference
         resume_s = (reference.run.wall_s + reference.finished_resume.wall_s) / 2
@@ -173,7 +238,7 @@ class _Examiner:
         deadlines = control.deadlines
         if hung(seen):
             deadlines = deadlines.for_a_hang()
-        return conduct(self._bench, where, _state_at(where, timeline), deadlines)
+        return conduct(self._bench, where, _state_at(where, timeline), deadlines, seen.equal_steps)
 
     def _judged(self, evidence: Evidence, control: Control, timeline: Timeline) -> Examination:
         verdicts = judge_all(evidence, contracts_of(self._options))
@@ -190,6 +255,26 @@ class _Examiner:
             wrecks=keep_wrecks(self._keeper, verdicts, experiments, states, operations),
             folder=self._keeper.folder,
         )
+
+
+def require_state(crash: CrashState, timeline: Timeline) -> State:
+    """UserError with a sentence if the recording has no such state."""
+    if crash.step <= timeline.steps:
+        try:
+            return materialize(crash, timeline)
+        except HarnessError as error:
+            raise UserError(
+                f"there is no crash state {crash.step}.{crash.variant}: {error}"
+            ) from error
+    raise UserError(
+        f"there is no step {crash.step}: the recording has {timeline.steps}; copy the replay line "
+        "from a failure of this recording"
+    )
+
+
+def _same_point(evidence: Evidence | None, where: CrashPoint) -> Experiment | None:
+    experiments = evidence.experiments if evidence else ()
+    return next((one for one in experiments if one.point.id == where.id), None)
 
 
 def _state_at(where: CrashPoint, timeline: Timeline) -> State:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from checkpoint_contracts import wants_unresumed_check
+from checkpoint_contracts import RESUME_KEEPS_WORK, wants_unresumed_check
 from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
 from pytest_checkpoint.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.control import Control
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.states.kill import CrashState, point
-from pytest_checkpoint.states.order import Plan
+from pytest_checkpoint.states.order import Plan, UniqueState
 from pytest_checkpoint.states.timeline import State
 
 _HANGS_KNOWN: Final = 2
-"""After so many hangs at one operation its further states are not explored."""
+"""After so many hangs at one operation × kind its further states are not explored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
     experiments: tuple[Experiment, ...]
     coverage: Mapping[Fault, Coverage]
+
+
+NOTHING_EXPLORED: Final = Exploration(experiments=(), coverage={})
 
 
 def explore(bench: Bench, control: Control, plan: Plan, progress: Progress) -> Exploration:
@@ -34,30 +38,33 @@ def explore(bench: Bench, control: Control, plan: Plan, progress: Progress) -> E
     experiments: list[Experiment] = []
     explored: set[CrashState] = set()
     left_out: list[CrashState] = []
-    hangs: Counter[str] = Counter()
+    hangs: Counter[tuple[Fault, str]] = Counter()
     for number, (unique, state) in enumerate(plan):
         if time.monotonic() >= deadline and not options.exhaustive:
             break
         where = point(unique.crash, control.recording.operations)
-        if hangs[where.signature] >= _HANGS_KNOWN:
+        kind = (where.fault, where.signature)
+        if hangs[kind] >= _HANGS_KNOWN:
             left_out.append(unique.crash)
             continue
-        experiment = conduct(bench, where, state, control.deadlines)
-        hangs[where.signature] += hung(experiment)
+        experiment = conduct(bench, where, state, control.deadlines, equal_steps(unique))
+        hangs[kind] += hung(experiment)
         experiments.append(experiment)
         explored.add(unique.crash)
         progress.advance(number + 1, len(plan.states))
-    return Exploration(
-        experiments=tuple(experiments), coverage=plan.coverage(explored, left_out)
-    )
+    return Exploration(experiments=tuple(experiments), coverage=plan.coverage(explored, left_out))
 
 
 def conduct(
-    bench: Bench, where: CrashPoint, state: State, deadlines: Deadlines
+    bench: Bench,
+    where: CrashPoint,
+    state: State,
+    deadlines: Deadlines,
+    equal: tuple[int, ...] = (),
 ) -> Experiment:
     """Restore the state, resume, take the events, check."""
     unresumed = None
-    if _wants_unresumed(bench, where):
+    if _wants_unresumed(bench, where, equal):
         bench.put(state)
         unresumed = bench.check(deadlines.check_s)
     bench.put(state)
@@ -70,6 +77,7 @@ def conduct(
         second = bench.resume(deadlines.resume_s)
     return Experiment(
         point=where,
+        equal_steps=equal,
         events_before=lines_of(state.events),
         events_after=events,
         resume=resume,
@@ -80,18 +88,30 @@ def conduct(
 
 
 def _resume(bench: Bench, deadlines: Deadlines) -> Execution:
-    """Once, or as often as the subject says it may take."""
+    """Once, or as often as the subject says it may take; the cost is that of all attempts."""
     execution = bench.resume(deadlines.resume_s)
     for _ in range(bench.subject.resume_attempts - 1):
         if execution.succeeded or not execution.usable:
             break
-        execution = bench.resume(deadlines.resume_s)
+        again = bench.resume(deadlines.resume_s)
+        execution = dataclasses.replace(
+            again,
+            wall_s=execution.wall_s + again.wall_s,
+            user_cpu_s=execution.user_cpu_s + again.user_cpu_s,
+            bytes_written=execution.bytes_written + again.bytes_written,
+            operations=execution.operations + again.operations,
+        )
     return execution
 
 
-def _wants_unresumed(bench: Bench, where: CrashPoint) -> bool:
+def _wants_unresumed(bench: Bench, where: CrashPoint, equal: tuple[int, ...]) -> bool:
     wanted = bench.options.contracts
-    return wants_unresumed_check(where) and (wanted is None or "resume-keeps-work" in wanted)
+    return (wanted is None or RESUME_KEEPS_WORK in wanted) and wants_unresumed_check(where, equal)
+
+
+def equal_steps(unique: UniqueState) -> tuple[int, ...]:
+    """Further steps after which a kill leaves the state."""
+    return tuple(alias.step for alias in unique.aliases if alias.fault is Fault.KILL)
 
 
 def hung(experiment: Experiment) -> bool:

@@ -1,8 +1,8 @@
 """What is kept of an examination: evidence, and a wreck for the first of each cause.
 
 ``.checkpoint-contracts/SUBJECT/`` holds ``recording/``, ``evidence.json``, ``operations.txt`` and
-``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR) and ``events`` as the crash
-left them, and what resume and check printed. All wrecks together stay under a cap.
+``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR) and ``events`` as the
+crash left them, and what resume and check printed. All wrecks together stay under a cap.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ def list_workspace(image: Image) -> list[str]:
         name = printable(path[len(WORKSPACE) + 1 :])
         match node:
             case File():
-                lines.append(f"{name}  {node.content.size} bytes")
+                size = node.content.size
+                lines.append(f"{name}  {size} byte{'' if size == 1 else 's'}")
             case Directory():
                 lines.append(f"{name}/")
             case Symlink():

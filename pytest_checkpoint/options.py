@@ -29,7 +29,6 @@ class Options:
     allow_network: bool = False
     allow_outside: tuple[Path, ...] = ()
     keep_tmpdir: bool = False
-    tmpdir_on: Path | None = None
     workdir: Path | None = None
     """Under which workspaces are made; None: /dev/shm if it has room, else TMPDIR."""
     keep_bytes: int = KEEP_BYTES

@@ -28,10 +28,14 @@ def chosen_root(options: Options, peak_bytes: int) -> Path:
     """Where the recording and all experiments go."""
     if options.workdir is not None:
         return _root(options.workdir)
-    if os.access(_SHARED_MEMORY, os.W_OK | os.X_OK):
-        if shutil.disk_usage(_SHARED_MEMORY).free >= _ROOM_FACTOR * peak_bytes:
-            return _root(_SHARED_MEMORY)
+    if _has_room(_SHARED_MEMORY, _ROOM_FACTOR * peak_bytes):
+        return _root(_SHARED_MEMORY)
     return _root(Path(tempfile.gettempdir()))
+
+
+def _has_room(folder: Path, size_bytes: int) -> bool:
+    usable = os.access(folder, os.W_OK | os.X_OK)
+    return usable and shutil.disk_usage(folder).free >= size_bytes
 
 
 def _root(folder: Path) -> Path:

@@ -7,6 +7,8 @@ the starting workspace, says must be there.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pytest_checkpoint.bench import Bench
 from pytest_checkpoint.control import Control
 from pytest_checkpoint.errors import SubjectError
@@ -54,7 +56,7 @@ def kill_and_compare(bench: Bench, step: int) -> list[str] | None:
     timeline = Timeline(recording.start, recording.start_events, recording.operations)
     expected = timeline.after(len(recording.operations))
     # Stores through a mapping may go on until the last thread is dead.
-    mapped = dict.fromkeys(result.mapped, True)
+    mapped: dict[int, Literal[True]] = dict.fromkeys(result.mapped, True)
     found = bench.state()
     unlike = list(differences(expected.image, found.image, ignore=mapped))
     if expected.events != found.events:

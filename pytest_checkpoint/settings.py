@@ -67,7 +67,6 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[st
         "--checkpoint-faults": ("faults", _faults),
         "--checkpoint-run-deadline": ("run_deadline_s", quantities.seconds),
         "--checkpoint-deadline": ("deadline_s", quantities.seconds),
-        "--checkpoint-tmpdir-on": ("tmpdir_on", directory),
         "--checkpoint-workdir": ("workdir", directory),
         "--checkpoint-keep": ("keep_bytes", quantities.size_bytes),
         "--checkpoint-self-check": ("self_check_points", _at_least(0)),
@@ -79,11 +78,6 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[st
         if option in given
     }
     keep_tmpdir = "--checkpoint-keep-tmpdir" in given
-    if keep_tmpdir and "tmpdir_on" in values:
-        raise UserError(
-            "--checkpoint-keep-tmpdir leaves TMPDIR alone and --checkpoint-tmpdir-on moves it: "
-            "give one of them"
-        )
     outside = given.get("--checkpoint-allow-outside", [])
     return Options(
         rootdir=rootdir,

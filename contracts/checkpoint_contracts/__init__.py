@@ -15,21 +15,30 @@ from checkpoint_contracts.evidence import (
     Execution,
     Experiment,
     Fault,
+    Finished,
+    PartialOutput,
     Reference,
 )
+from checkpoint_contracts.finished_job import wants_second_look
 from checkpoint_contracts.ids import (
+    DONE_SURVIVES_POWER_LOSS,
+    NO_PARTIAL_UNDER_FINAL_NAME,
     RESUME_EQUALS_UNINTERRUPTED,
+    RESUME_IS_IDEMPOTENT,
     RESUME_KEEPS_WORK,
     RESUME_SKIPS_DONE,
     STATE_NEVER_CORRUPT,
 )
 from checkpoint_contracts.judgement import judge, judge_all, replays_needed
-from checkpoint_contracts.keeps_work import wants_unresumed_check
+from checkpoint_contracts.unresumed import wants_unresumed_check
 from checkpoint_contracts.verdict import Failure, Finding, Outcome, Symptom, Verdict
 
 __all__ = [
     "CATALOGUE",
+    "DONE_SURVIVES_POWER_LOSS",
+    "NO_PARTIAL_UNDER_FINAL_NAME",
     "RESUME_EQUALS_UNINTERRUPTED",
+    "RESUME_IS_IDEMPOTENT",
     "RESUME_KEEPS_WORK",
     "RESUME_SKIPS_DONE",
     "STATE_NEVER_CORRUPT",
@@ -43,7 +52,9 @@ __all__ = [
     "Failure",
     "Fault",
     "Finding",
+    "Finished",
     "Outcome",
+    "PartialOutput",
     "Reference",
     "Symptom",
     "Verdict",
@@ -52,5 +63,6 @@ __all__ = [
     "judge_all",
     "load",
     "replays_needed",
+    "wants_second_look",
     "wants_unresumed_check",
 ]

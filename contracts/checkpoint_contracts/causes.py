@@ -17,7 +17,7 @@ _ENDED_BADLY: Final = frozenset({Symptom.RESUME_FAILED, Symptom.CHECK_FAILED})
 _HANGS: Final = frozenset({Symptom.HANG, Symptom.CHECK_HANG})
 _WRONG_RESULT: Final = frozenset({Symptom.CHECK_FAILED, Symptom.DIFFERENT_RESULT})
 _ALL: Final = frozenset(Symptom)
-_BOTH: Final = frozenset(Fault)
+_BOTH: Final = frozenset({Fault.KILL, Fault.TORN})
 _KILL: Final = frozenset({Fault.KILL})
 _TORN: Final = frozenset({Fault.TORN})
 
@@ -51,6 +51,14 @@ _GUESSES: Final = (
         "Progress is not on disk when the done line is written (it is kept in memory, or saved "
         "only at the end of the run), or the resume does not read it. Save the progress after "
         "each stage and before its done line, and read it at the start.",
+    ),
+    _guess(
+        frozenset({Symptom.SKIPPED}),
+        _BOTH,
+        "",
+        "The resume takes more for finished than was done: progress is saved ahead of the work, or"
+        " counted one too far. Save it after the work, and go on with the first stage that is not "
+        "recorded as done.",
     ),
     _guess(
         _HANGS,
@@ -158,8 +166,44 @@ STARTS_OVER_WHEN_DONE: Final = (
 )
 
 
+WRITTEN_IN_PLACE: Final = (
+    "It is opened under its final name and filled there. Instead " + _WHOLE_OR_NOT + "; fill a "
+    "folder under a temporary name and rename it when it is whole."
+)
+CHANGES_WHEN_FINISHED: Final = (
+    "Something is written at every start, whether there is work left or not (a counter, a time "
+    "stamp, an append). Find out first whether the job is done, and if so return before anything "
+    "is written; keep what changes at every start out of the outputs."
+)
+RUNS_WHEN_FINISHED: Final = (
+    "That the job, or its last step, is finished is not recorded, or the start does not read it. "
+    "Record each step as done when its output is saved, and skip it when it is."
+)
+
+_SQLITE: Final = re.compile(r"-journal\b|-wal\b|sqlite|\.db\b", re.IGNORECASE)
+_SENTENCES_SHOWN: Final = 3
+
+
+def power_loss_cause(missing_syncs: tuple[str, ...], symptom: Symptom) -> str:
+    """The syncs that would have been needed, and how to have them. Of many, the first three."""
+    acknowledged = "exit" if symptom is Symptom.LOST_AFTER_EXIT else "done line"
+    shown = [sentence.rstrip(".") for sentence in missing_syncs[:_SENTENCES_SHOWN]]
+    rest = len(missing_syncs) - len(shown)
+    if rest > 0:
+        shown.append(f"and {rest} more that {'was' if rest == 1 else 'were'} not durable")
+    mend = (
+        "In sqlite use PRAGMA journal_mode=WAL with synchronous=FULL, or synchronous=EXTRA"
+        if any(_SQLITE.search(sentence) for sentence in missing_syncs)
+        else f"Before the {acknowledged} {_WHOLE_OR_NOT}, and fsync the directory that holds the "
+        "name (and the parent of a directory that is new)"
+    )
+    return ". ".join((*shown, mend)) + "."
+
+
 def likely_cause(point: CrashPoint, symptom: Symptom) -> str:
     """A sentence or two: what is probably wrong, and how to mend it."""
+    if point.fault is Fault.POWER_LOSS:
+        return power_loss_cause((), symptom)
     return next(
         guess.text
         for guess in _GUESSES

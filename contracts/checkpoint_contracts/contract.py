@@ -33,7 +33,19 @@ class Contract(Protocol):
 
     @property
     def faults(self) -> frozenset[Fault]:
-        """The faults it looks at. It is judged on those of them that were asked for."""
+        """The faults it looks at; none: the control run says it all.
+
+        It is judged on those of them that were asked for.
+        """
+        ...
+
+    @property
+    def explores(self) -> bool:
+        """Whether it is judged by experiments.
+
+        If not, by the control run and the recording alone: then no budget and no experiment that
+        went wrong concerns it, and nothing is replayed for it.
+        """
         ...
 
     @property
@@ -46,11 +58,15 @@ class Contract(Protocol):
         ...
 
     def findings(self, evidence: Evidence) -> tuple[Finding, ...]:
-        """Every way in which an experiment broke the promise, in the order of the experiments."""
+        """Every way in which the promise was broken, the most telling first: that is replayed."""
         ...
 
     def repeated(self, evidence: Evidence, finding: Finding) -> bool | None:
-        """Whether a finding showed again in its replay; None if it has yet to be replayed."""
+        """Whether a finding showed again in its replay; None if it has yet to be replayed.
+
+        One that :attr:`explores` nothing says whether it showed again in the control run, and None
+        if that did not look twice.
+        """
         ...
 
     def gaps(self, evidence: Evidence) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ class Fault(enum.StrEnum):
 
     KILL = "kill"
     TORN = "torn"
+    POWER_LOSS = "power-loss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +59,10 @@ class Execution:
 class CrashPoint:
     """Where a crash was placed: a step of the recording and what became of that step.
 
-    ``step`` 0 is the moment before the first operation. A kill stands *after* the operation
-    ``step``; a torn write *within* it. ``operation`` is for people (``rename state.json.tmp →
-    state.json``); ``signature`` is the same without what differs from round to round (digits,
-    random parts of temporary names), so that one flaw in a loop counts as one cause.
+    ``step`` 0 is the moment before the first operation. A kill and a power loss stand *after* the
+    operation ``step``; a torn write *within* it. ``operation`` is for people (``rename
+    state.json.tmp → state.json``); ``signature`` is the same without what differs from round to
+    round (digits, random parts of temporary names), so that one flaw in a loop counts as one cause.
     """
 
     fault: Fault
@@ -87,6 +88,8 @@ class Experiment:
     """One crash state, resumed and checked."""
 
     point: CrashPoint
+    equal_steps: tuple[int, ...] = ()
+    """Further steps after which a kill leaves this very state: it stands for them too."""
     events_before: tuple[str, ...]
     """Lines of the events file at the crash."""
     events_after: tuple[str, ...] = ()
@@ -98,6 +101,34 @@ class Experiment:
     """None if the resume failed: there is nothing to check then."""
     unresumed_check: Execution | None = None
     """The check on the restored state itself, where a contract asked for it."""
+    lost: tuple[str, ...] = ()
+    """What a power loss took, in words."""
+    missing_syncs: tuple[str, ...] = ()
+    """Sentences: which operations were not durable, and the sync that they would have needed."""
+    missing_kinds: tuple[str, ...] = ()
+    """The same without what differs from round to round: what makes two power losses one cause."""
+
+    def kills_from(self, position: float) -> int:
+        """How many kill points from this position of the run on it stands for."""
+        if self.point.fault is not Fault.KILL:
+            return 0
+        steps = {self.point.step, *self.equal_steps}
+        return sum(step >= position * self.point.total_steps for step in steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What it did to a finished job that it was resumed once more."""
+
+    resume: Execution
+    events: tuple[str, ...] = ()
+    """Lines that it appended."""
+    check: Execution | None = None
+    """The check after it; None if it was not made."""
+    changes: tuple[str, ...] = ()
+    """Outputs (bytes, names, mode) that are not as before, in words."""
+    notes: tuple[str, ...] = ()
+    """Other files that are not as before, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +139,45 @@ class Reference:
     finished_resume: Execution
     """The resume of the finished job."""
     finished_resume_events: tuple[str, ...] = ()
+    finished_check: Execution | None = None
+    """The check after that resume."""
+    finished_changes: tuple[str, ...] = ()
+    """Outputs that it changed, in words."""
+    finished_notes: tuple[str, ...] = ()
+    """Other files that it changed, in words."""
+    finished_again: Finished | None = None
+    """The same done again from the same state, where the first showed something: what is seen only
+    once accuses nobody."""
     check: Execution
     events: tuple[str, ...]
+    steps: int = 0
+    """Operations of the recording, events among them; 0: not known."""
+
+    @property
+    def finished(self) -> Finished:
+        """The first resume of the finished job."""
+        return Finished(
+            resume=self.finished_resume,
+            events=self.finished_resume_events,
+            check=self.finished_check,
+            changes=self.finished_changes,
+            notes=self.finished_notes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialOutput:
+    """A file that stands under its final name at a crash, and is not whole."""
+
+    point: CrashPoint
+    """The crash after the operation that left it so, or within it."""
+    path: str
+    """In the workspace."""
+    size_bytes: int
+    final_size_bytes: int
+    """At the end of the undisturbed run."""
+    why: str
+    """A sentence without a full stop: how it came to stand there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,5 +218,10 @@ class Evidence:
     replays: tuple[Experiment, ...] = ()
     """Experiments done again, to see whether a failure repeats; the point tells which."""
     coverage: Mapping[Fault, Coverage] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    """Paths in the workspace that matched the declared globs at the end of the undisturbed run;
+    empty only if none was declared."""
+    partial_outputs: tuple[PartialOutput, ...] = ()
+    """Derived from the recording alone, for all states, explored or not."""
     restart_ratio: float = 0.9
     """From which share of the undisturbed run's cost a resume counts as starting over."""

@@ -7,7 +7,8 @@ The verdict of one contract, by the first rule that applies:
 3.  none of its faults was asked for; or the undisturbed run shows that it does not apply; or a
     capability that it needs is missing → not applicable
 4.  none of its faults has states that can be trusted → inconclusive
-5.  a failure showed again when it was replayed → failed
+5.  a failure showed again when it was replayed (or, of a contract that is judged by the control run
+    or the recording alone, needs no replay) → failed
 6.  something was not concluded: the states of one of its faults cannot be trusted, or none of them
     was explored, or some operation never reached; an experiment could not be seen through; states
     were left out behind a known hang; a failure did not show again (flaky subject) or was not yet
@@ -15,26 +16,36 @@ The verdict of one contract, by the first rule that applies:
 7.  there was too little to judge by, although all was explored → not applicable
 8.  the budget ended with every operation × kind covered → passed, ``sampled n/m``
 9.  passed
+
+Of rule 6, a contract that is not judged by experiments is concerned only with states that cannot be
+trusted, and with what it finds wanting itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from checkpoint_contracts.catalogue import CATALOGUE
 from checkpoint_contracts.contract import Contract
-from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault
+from checkpoint_contracts.evidence import Coverage, CrashPoint, Evidence, Fault
 from checkpoint_contracts.replay import Cause, Holding, Standing, faults_judged, hold, next_replays
 from checkpoint_contracts.resume_contracts import STAGES
 from checkpoint_contracts.settle import SlowEnd
 from checkpoint_contracts.stages import stage_names
 from checkpoint_contracts.table import contracts_broken, gap
 from checkpoint_contracts.verdict import Failure, Outcome, Verdict
+from checkpoint_contracts.whole_outputs import OUTPUTS
 from checkpoint_contracts.wording import counted, ending
 
-_MAY_HAVE_NO_STATES: Final = frozenset({Fault.TORN})
-"""Of these an undisturbed run may have none at all: no write of more than one byte."""
+_MAY_HAVE_NO_STATES: Final[Mapping[Fault, str]] = MappingProxyType(
+    {
+        Fault.TORN: "no write can be cut",
+        Fault.POWER_LOSS: "what it may leave, a kill leaves too",
+    }
+)
+"""Of these an undisturbed run may have none at all, and why."""
 
 
 def replays_needed(
@@ -101,7 +112,7 @@ def _without_experiments(evidence: Evidence, contract: Contract) -> tuple[Outcom
     if reason is not None:
         return Outcome.NOT_APPLICABLE, reason
     faults = faults_judged(evidence, contract)
-    if faults <= evidence.unobservable.keys():
+    if faults and faults <= evidence.unobservable.keys():
         return Outcome.INCONCLUSIVE, " ".join(
             dict.fromkeys(evidence.unobservable[fault] for fault in _ordered(faults))
         )
@@ -110,7 +121,7 @@ def _without_experiments(evidence: Evidence, contract: Contract) -> tuple[Outcom
 
 def _inapplicable(evidence: Evidence, contract: Contract) -> str | None:
     """Rule 3."""
-    if not faults_judged(evidence, contract):
+    if contract.faults and not faults_judged(evidence, contract):
         return f"it needs the fault {_words(contract.faults)}, which was not asked for"
     reason = contract.inapplicable(evidence)
     if reason is not None:
@@ -138,11 +149,13 @@ def _reference_problem(evidence: Evidence) -> str | None:
 
 
 def _capabilities(evidence: Evidence) -> frozenset[str]:
-    """Declared, and inferred from the events of the undisturbed run."""
-    reference = evidence.reference
-    if reference is not None and stage_names(reference.events):
-        return evidence.capabilities | {STAGES}
-    return evidence.capabilities
+    """Declared, and inferred from what the undisturbed run showed."""
+    inferred: set[str] = set()
+    if evidence.reference is not None and stage_names(evidence.reference.events):
+        inferred.add(STAGES)
+    if evidence.outputs:
+        inferred.add(OUTPUTS)
+    return evidence.capabilities | inferred
 
 
 def _gaps(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[str, ...]:
@@ -151,9 +164,10 @@ def _gaps(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[str
     for fault in _ordered(faults_judged(evidence, contract)):
         if fault in evidence.unobservable:
             sentences.append(evidence.unobservable[fault])
-        else:
+        elif contract.explores:
             sentences += _unexplored(evidence, holding, fault)
-    sentences += filter(None, map(gap, holding.evidence.experiments))
+    if contract.explores:
+        sentences += filter(None, map(gap, holding.evidence.experiments))
     sentences += contract.gaps(holding.evidence)
     for cause in holding.standing(Standing.NOT_REPEATED):
         sentences.append(
@@ -176,7 +190,7 @@ def _unexplored(evidence: Evidence, holding: Holding, fault: Fault) -> list[str]
         return [f"how much of the fault {fault} was explored is not known"]
     sentences: list[str] = []
     if not any(one.point.fault is fault for one in holding.evidence.experiments) and not (
-        fault in _MAY_HAVE_NO_STATES and coverage.unique == 0 and holding.evidence.experiments
+        _has_no_states(coverage, fault) and _others_explored(evidence, holding, fault)
     ):
         sentences.append(f"no state of the fault {fault} was explored")
     if coverage.unreached:
@@ -190,6 +204,17 @@ def _unexplored(evidence: Evidence, holding: Holding, fault: Fault) -> list[str]
             f"{coverage.known_hangs[0].operation}); --checkpoint-deadline gives a resume more time"
         )
     return sentences
+
+
+def _has_no_states(coverage: Coverage, fault: Fault) -> bool:
+    return fault in _MAY_HAVE_NO_STATES and coverage.unique == 0
+
+
+def _others_explored(evidence: Evidence, holding: Holding, fault: Fault) -> bool:
+    """Whether it was judged all the same: by its other faults, or by the kills that leave these."""
+    if fault is Fault.POWER_LOSS:
+        return any(one.point.fault is Fault.KILL for one in evidence.experiments)
+    return bool(holding.evidence.experiments)
 
 
 def _failure(evidence: Evidence, cause: Cause, slow: Iterable[SlowEnd]) -> Failure:
@@ -213,8 +238,9 @@ def _notes(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[st
         notes.append(f"the fault {_words(left_out)} was not asked for")
     for fault in _ordered(faults_judged(evidence, contract)):
         coverage = evidence.coverage.get(fault)
-        if coverage is not None and coverage.unique == 0 and fault in _MAY_HAVE_NO_STATES:
-            notes.append(f"the fault {fault} has no states of its own here: no write can be cut")
+        if contract.explores and coverage is not None and _has_no_states(coverage, fault):
+            why = _MAY_HAVE_NO_STATES[fault]
+            notes.append(f"the fault {fault} has no states of its own here: {why}")
     not_tried = holding.standing(Standing.NOT_TRIED)
     if not_tried:
         states = sum(len(cause.findings) for cause in not_tried)
@@ -236,13 +262,17 @@ def _notes(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[st
 
 
 def _states(evidence: Evidence, contract: Contract) -> tuple[int, int]:
-    """Explored and all unique states, summed over the faults that it was judged on."""
+    """Explored and all unique states, summed over the faults that it was judged on.
+
+    What is judged by the recording is judged at all of them.
+    """
     coverages = [
         evidence.coverage[fault]
         for fault in faults_judged(evidence, contract)
         if fault in evidence.coverage
     ]
-    return sum(one.explored for one in coverages), sum(one.unique for one in coverages)
+    unique = sum(one.unique for one in coverages)
+    return sum(one.explored for one in coverages) if contract.explores else unique, unique
 
 
 def _verdict(
@@ -261,7 +291,8 @@ def _verdict(
         reason=reason,
         failures=failures,
         faults_failed=tuple(
-            fault.value for fault in _ordered({one.finding.point.fault for one in failures})
+            fault.value
+            for fault in _ordered({one.finding.point.fault for one in failures} & contract.faults)
         ),
         notes=notes,
         states_explored=explored,

@@ -49,9 +49,11 @@ FEWEST_POINTS: Final = 2
 FINISHED_SIGNATURE: Final = "the finished job"
 
 
-def wants_unresumed_check(point: CrashPoint) -> bool:
-    """Whether ``resume-keeps-work`` needs the check on the un-resumed state of this point."""
-    return point.fault is Fault.KILL and point.position >= LAST_QUARTER
+def in_last_quarter(point: CrashPoint, equal_steps: tuple[int, ...] = ()) -> bool:
+    """Whether a kill there, or one that leaves the same state, is of the run's last quarter."""
+    if point.fault is not Fault.KILL:
+        return False
+    return max((point.step, *equal_steps)) >= LAST_QUARTER * point.total_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,17 @@ class _LastQuarter:
 
     remaining: tuple[Experiment, ...]
     finished: int
-    """Their un-resumed state already gives the reference result."""
+    """Points whose un-resumed state already gives the reference result."""
     ended_badly: int
     unseen: tuple[str, ...]
     """Sentences: why the cost of a resume, or the un-resumed state, could not be seen."""
     unasked: int
-    """The un-resumed state was not checked."""
+    """Points whose un-resumed state was not checked."""
+
+    @property
+    def points(self) -> int:
+        """Kill points that remain; several may leave the same state."""
+        return sum(experiment.kills_from(LAST_QUARTER) for experiment in self.remaining)
 
 
 def _last_quarter(evidence: Evidence, reference: Reference) -> _LastQuarter:
@@ -73,19 +80,20 @@ def _last_quarter(evidence: Evidence, reference: Reference) -> _LastQuarter:
     unseen: list[str] = []
     finished = ended_badly = unasked = 0
     for experiment in evidence.experiments:
-        if not wants_unresumed_check(experiment.point):
+        points = experiment.kills_from(LAST_QUARTER)
+        if not points:
             continue
         sentence, before = gap(experiment), experiment.unresumed_check
         if sentence is not None:
             unseen.append(sentence)
         elif not ends_well(experiment, reference):
-            ended_badly += 1
+            ended_badly += points
         elif before is None:
-            unasked += 1
+            unasked += points
         elif not before.usable:
             unseen.append(before.refusal or before.problem or "")
         elif before.succeeded and before.output == reference.check.output:
-            finished += 1
+            finished += points
         else:
             remaining.append(experiment)
     return _LastQuarter(tuple(remaining), finished, ended_badly, tuple(unseen), unasked)
@@ -116,6 +124,7 @@ and by one that resumes from the oldest.
 Keep it: save the progress as the job goes, load the newest whole checkpoint at the start, and
 return at once if the job is done."""
     faults: frozenset[Fault] = frozenset({Fault.KILL})
+    explores: bool = True
     needs: frozenset[str] = frozenset()
 
     def inapplicable(self, evidence: Evidence) -> str | None:
@@ -155,7 +164,7 @@ return at once if the job is done."""
         if reference is None:
             return ()
         quarter = _last_quarter(evidence, reference)
-        if quarter.unasked and len(quarter.remaining) < FEWEST_POINTS:
+        if quarter.unasked and quarter.points < FEWEST_POINTS:
             unknown = (
                 f"at {counted(quarter.unasked, 'kill point')} of the run's last quarter it is not "
                 "known whether the result was already there"
@@ -168,10 +177,10 @@ return at once if the job is done."""
         if reference is None:
             return None
         quarter = _last_quarter(evidence, reference)
-        if len(quarter.remaining) >= FEWEST_POINTS:
+        if quarter.points >= FEWEST_POINTS:
             return None
         return (
-            f"only {counted(len(quarter.remaining), 'kill point')} of the run's last quarter can "
+            f"only {counted(quarter.points, 'kill point')} of the run's last quarter can "
             f"be judged, {FEWEST_POINTS} are needed (left out: {quarter.finished} at which the "
             f"result was already there, {quarter.ended_badly} from which the resume did not end "
             "well)"
@@ -232,7 +241,7 @@ def _restarts(evidence: Evidence, reference: Reference) -> Finding | None:
     quarter = _last_quarter(evidence, reference)
     scale = scale_of(reference)
     costs = _costs(quarter, scale)
-    if quarter.unseen or len(costs) < FEWEST_POINTS:
+    if quarter.unseen or quarter.points < FEWEST_POINTS or not costs:
         return None
     if not all(reaches(ratio, evidence.restart_ratio) for ratio, _ in costs):
         return None
@@ -247,7 +256,7 @@ def _restarts(evidence: Evidence, reference: Reference) -> Finding | None:
         ),
         expected=(
             f"less than {evidence.restart_ratio:.0%} of the undisturbed run again, from at least "
-            f"one of the {len(costs)} kill points in the run's last quarter"
+            f"one of the {quarter.points} kill points in the run's last quarter"
         ),
         seen=(
             f"{ratio:.0%} or more from every one of them; from this one "
@@ -269,7 +278,7 @@ def _from_the_last_step(evidence: Evidence, reference: Reference) -> Execution |
         point = experiment.point
         if (
             point.fault is Fault.KILL
-            and point.step == point.total_steps
+            and max(point.step, *experiment.equal_steps, 0) == point.total_steps
             and ends_well(experiment, reference)
         ):
             return experiment.resume

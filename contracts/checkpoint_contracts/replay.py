@@ -82,6 +82,7 @@ def _trusted(evidence: Evidence, contract: Contract) -> Evidence:
     faults = faults_judged(evidence, contract) - evidence.unobservable.keys()
     return replace(
         evidence,
+        partial_outputs=tuple(one for one in evidence.partial_outputs if one.point.fault in faults),
         experiments=tuple(one for one in evidence.experiments if one.point.fault in faults),
         replays=tuple(one for one in evidence.replays if one.point.fault in faults),
     )
@@ -134,6 +135,8 @@ def next_replays(evidence: Evidence, contract: Contract) -> tuple[CrashPoint, ..
 
     Of hangs one at a time, since the first that is confirmed is enough and each takes long.
     """
+    if not contract.explores:
+        return ()
     holding = hold(evidence, contract)
     confirmed = holding.standing(Standing.CONFIRMED)
     covered = {cause.fault for cause in confirmed}

@@ -71,10 +71,12 @@ resume_skips_done: Final = TabledContract(
 A stage is a name for which the undisturbed run wrote both a `start` and a `done` line to
 $CHECKPOINT_EVENTS. `done NAME` is an acknowledgement: what it names must survive every later crash.
 The contract is broken if the resume writes `start NAME` although `done NAME` stood there before
-the crash, be it after a kill or after a torn write. Without stages it is not applicable.
+the crash, be it after a kill or after a torn write. It is also broken if a stage that had not been
+started before the crash is never started at all and the result is wrong: one too many was skipped.
+Without stages it is not applicable.
 
 It is broken by a job that starts over, by one that saves its states only when the whole run ends,
-and by one that says done before the progress is on disk.
+by one that says done before the progress is on disk, and by one that counts one too far.
 
 Keep it: save the progress after every stage, before its done line, and read it at the start.""",
     faults=frozenset({Fault.KILL, Fault.TORN}),

@@ -42,7 +42,15 @@ def settled(evidence: Evidence) -> tuple[Evidence, tuple[SlowEnd, ...]]:
         if replay is None or end is None:
             experiments.append(experiment)
         else:
-            experiments.append(replace(replay, unresumed_check=experiment.unresumed_check))
+            experiments.append(
+                replace(
+                    replay,
+                    unresumed_check=experiment.unresumed_check,
+                    lost=experiment.lost,
+                    missing_syncs=experiment.missing_syncs,
+                    missing_kinds=experiment.missing_kinds,
+                )
+            )
             slow.append(end)
     return replace(evidence, experiments=tuple(experiments)), tuple(slow)
 

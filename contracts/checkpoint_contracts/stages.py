@@ -46,6 +46,22 @@ def done_again(
     return tuple(name for name in stages if name in acknowledged and name in started)
 
 
+def skipped(
+    stages: Iterable[str], events_before: Iterable[str], events_after: Iterable[str]
+) -> tuple[str, ...]:
+    """Stages that had not been started before the crash and that the resume did not start either.
+
+    One that had been started may have been committed just before the crash; its done line is then
+    never written, and skipping it is right.
+
+    >>> skipped(["a", "b", "c"], ["start a"], ["start c", "done c"])
+    ('b',)
+    """
+    lines = [*map(_split, events_before), *map(_split, events_after)]
+    known = {name for verb, name in lines if verb in ("start", "done")}
+    return tuple(name for name in stages if name not in known)
+
+
 def _split(line: str) -> tuple[str, str]:
     verb, _, name = line.rstrip("\n").partition(" ")
     return verb, name

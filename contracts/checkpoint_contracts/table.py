@@ -9,7 +9,13 @@ the resume or the check passes its deadline   resume-equals-uninterrupted  state
 the check fails, or says something else       resume-equals-uninterrupted  state-never-corrupt
 ``start X`` although ``done X`` was           resume-skips-done            resume-skips-done
 acknowledged
+a stage never started, and a wrong result     resume-skips-done            resume-skips-done
 ============================================= ============================ ===================
+
+After a power loss every row but the last names done-survives-power-loss. The last row is the other
+way of not skipping just what was done: one too many. It is asked only together with a wrong end,
+since a job may name its later stages by what is left to do; and that wrong end is what
+done-survives-power-loss has found already.
 
 A failure is attributed to the fault of its state, never to another.
 """
@@ -22,15 +28,26 @@ from typing import Final
 
 from checkpoint_contracts.evidence import Experiment, Fault, Reference
 from checkpoint_contracts.ids import (
+    DONE_SURVIVES_POWER_LOSS,
     RESUME_EQUALS_UNINTERRUPTED,
     RESUME_SKIPS_DONE,
     STATE_NEVER_CORRUPT,
 )
-from checkpoint_contracts.stages import done_again, stage_names
+from checkpoint_contracts.stages import done_again, skipped, stage_names
 from checkpoint_contracts.verdict import Symptom
 
+_POWER_LOSS: Final = (DONE_SURVIVES_POWER_LOSS,)
+
 _WRONG_END: Final[Mapping[Fault, tuple[str, ...]]] = MappingProxyType(
-    {Fault.KILL: (RESUME_EQUALS_UNINTERRUPTED,), Fault.TORN: (STATE_NEVER_CORRUPT,)}
+    {
+        Fault.KILL: (RESUME_EQUALS_UNINTERRUPTED,),
+        Fault.TORN: (STATE_NEVER_CORRUPT,),
+        Fault.POWER_LOSS: _POWER_LOSS,
+    }
+)
+
+_STAGES_ONLY: Final[Mapping[Fault, tuple[str, ...]]] = MappingProxyType(
+    {Fault.KILL: (RESUME_SKIPS_DONE,), Fault.TORN: (RESUME_SKIPS_DONE,)}
 )
 
 TABLE: Final[Mapping[Symptom, Mapping[Fault, tuple[str, ...]]]] = MappingProxyType(
@@ -39,15 +56,15 @@ TABLE: Final[Mapping[Symptom, Mapping[Fault, tuple[str, ...]]]] = MappingProxyTy
             {
                 Fault.KILL: (STATE_NEVER_CORRUPT, RESUME_EQUALS_UNINTERRUPTED),
                 Fault.TORN: (STATE_NEVER_CORRUPT,),
+                Fault.POWER_LOSS: _POWER_LOSS,
             }
         ),
         Symptom.HANG: _WRONG_END,
         Symptom.CHECK_HANG: _WRONG_END,
         Symptom.CHECK_FAILED: _WRONG_END,
         Symptom.DIFFERENT_RESULT: _WRONG_END,
-        Symptom.DONE_AGAIN: MappingProxyType(
-            {Fault.KILL: (RESUME_SKIPS_DONE,), Fault.TORN: (RESUME_SKIPS_DONE,)}
-        ),
+        Symptom.DONE_AGAIN: MappingProxyType({**_STAGES_ONLY, Fault.POWER_LOSS: _POWER_LOSS}),
+        Symptom.SKIPPED: _STAGES_ONLY,
     }
 )
 
@@ -58,7 +75,7 @@ def contracts_broken(symptom: Symptom, fault: Fault) -> tuple[str, ...]:
 
 
 def symptoms(experiment: Experiment, reference: Reference) -> tuple[Symptom, ...]:
-    """The rows of the table that one experiment shows: at most one wrong end, and *done again*.
+    """The rows of the table that one experiment shows: at most one wrong end; stages gone wrong.
 
     An experiment that is not :func:`usable <gap>` shows nothing.
     """
@@ -68,9 +85,26 @@ def symptoms(experiment: Experiment, reference: Reference) -> tuple[Symptom, ...
     end = _wrong_end(experiment, reference)
     if end is not None:
         seen.append(end)
-    if done_again(stage_names(reference.events), experiment.events_before, experiment.events_after):
-        seen.append(Symptom.DONE_AGAIN)
+    seen += (
+        symptom
+        for symptom in (Symptom.DONE_AGAIN, Symptom.SKIPPED)
+        if (stages_concerned(experiment, reference, symptom))
+    )
     return tuple(seen)
+
+
+def stages_concerned(
+    experiment: Experiment, reference: Reference, symptom: Symptom
+) -> tuple[str, ...]:
+    """The stages of which a symptom speaks; empty if it was not seen."""
+    stages = stage_names(reference.events)
+    before, after = experiment.events_before, experiment.events_after
+    if symptom is Symptom.DONE_AGAIN:
+        return done_again(stages, before, after)
+    wrong = _wrong_end(experiment, reference)
+    if symptom is Symptom.SKIPPED and wrong in (Symptom.CHECK_FAILED, Symptom.DIFFERENT_RESULT):
+        return skipped(stages, before, after)
+    return ()
 
 
 def gap(experiment: Experiment) -> str | None:

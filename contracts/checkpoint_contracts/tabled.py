@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from checkpoint_contracts.causes import likely_cause
 from checkpoint_contracts.evidence import Evidence, Experiment, Fault, Reference
-from checkpoint_contracts.stages import done_again, stage_names
-from checkpoint_contracts.table import contracts_broken, symptoms
+from checkpoint_contracts.table import contracts_broken, stages_concerned, symptoms
 from checkpoint_contracts.verdict import Finding, Symptom
 from checkpoint_contracts.wording import expected_and_seen, place, symptom_text
 
@@ -25,6 +24,7 @@ class TabledContract:
     promise: str
     explanation: str
     faults: frozenset[Fault]
+    explores: bool = True
     needs: frozenset[str] = frozenset()
     inapplicable_because: Callable[[Evidence], str | None] = _applies
 
@@ -32,7 +32,7 @@ class TabledContract:
         return self.inapplicable_because(evidence)
 
     def findings(self, evidence: Evidence) -> tuple[Finding, ...]:
-        return self._findings(evidence.experiments, evidence.reference)
+        return tabled_findings(self.id, evidence.experiments, evidence.reference)
 
     def repeated(self, evidence: Evidence, finding: Finding) -> bool | None:
         replays = [replay for replay in evidence.replays if replay.point == finding.point]
@@ -40,7 +40,7 @@ class TabledContract:
             return None
         return any(
             again.symptom.kind is finding.symptom.kind
-            for again in self._findings(tuple(replays), evidence.reference)
+            for again in tabled_findings(self.id, replays, evidence.reference)
         )
 
     def gaps(self, evidence: Evidence) -> tuple[str, ...]:
@@ -52,26 +52,26 @@ class TabledContract:
     def notes(self, evidence: Evidence) -> tuple[str, ...]:
         return ()
 
-    def _findings(
-        self, experiments: tuple[Experiment, ...], reference: Reference | None
-    ) -> tuple[Finding, ...]:
-        if reference is None:
-            return ()
-        return tuple(
-            _finding(self.id, experiment, reference, symptom)
-            for experiment in experiments
-            for symptom in symptoms(experiment, reference)
-            if self.id in contracts_broken(symptom, experiment.point.fault)
-        )
+
+def tabled_findings(
+    contract: str, experiments: Iterable[Experiment], reference: Reference | None
+) -> tuple[Finding, ...]:
+    """What the cells of the table that name this contract say, in the order of the experiments."""
+    if reference is None:
+        return ()
+    return tuple(
+        _finding(contract, experiment, reference, symptom)
+        for experiment in experiments
+        for symptom in symptoms(experiment, reference)
+        if contract in contracts_broken(symptom, experiment.point.fault)
+    )
 
 
 def _finding(
     contract: str, experiment: Experiment, reference: Reference, symptom: Symptom
 ) -> Finding:
     point = experiment.point
-    names = done_again(
-        stage_names(reference.events), experiment.events_before, experiment.events_after
-    )
+    names = stages_concerned(experiment, reference, symptom)
     expected, seen = expected_and_seen(experiment, reference, symptom, names)
     return Finding(
         contract=contract,

@@ -24,7 +24,12 @@ class Symptom(enum.StrEnum):
     CHECK_HANG = "check hang"
     DIFFERENT_RESULT = "different result"
     DONE_AGAIN = "done again"
+    SKIPPED = "skipped"
     STARTS_OVER = "starts over"
+    LOST_AFTER_EXIT = "lost after exit"
+    PARTIAL_OUTPUT = "partial output"
+    OUTPUT_CHANGED = "output changed"
+    RUNS_AGAIN = "runs again"
 
     @property
     def kind(self) -> Symptom:
@@ -50,11 +55,13 @@ class Finding:
     seen: str
     likely_cause: str
     """The likely cause and how to mend it, a sentence or two."""
+    root: str = ""
+    """What makes it one cause with others, where the point's signature does not."""
 
     @property
     def cause(self) -> tuple[str, str, Symptom]:
         """Findings of one cause are reported once and counted."""
-        return (self.contract, self.point.signature, self.symptom.kind)
+        return (self.contract, self.root or self.point.signature, self.symptom.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

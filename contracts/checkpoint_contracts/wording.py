@@ -11,13 +11,17 @@ from checkpoint_contracts.verdict import Symptom
 TEXT_LIMIT: Final = 400
 """Characters of a check's or a resume's output that are shown."""
 _NAMES_SHOWN: Final = 5
+_LINES_SHOWN: Final = 12
 
 
 def place(point: CrashPoint) -> str:
     """``killed at step 41 (rename state.json.tmp → state.json)``."""
+    lost = point.fault is Fault.POWER_LOSS
     if point.step == 0:
-        return "killed before the first operation"
+        return f"{'power lost' if lost else 'killed'} before the first operation"
     operation = f" ({point.operation})" if point.operation else ""
+    if lost:
+        return f"power lost after step {point.step}{operation}"
     if point.fault is Fault.TORN:
         return f"write cut short at step {point.step}{operation}"
     return f"killed at step {point.step}{operation}"
@@ -38,7 +42,7 @@ def ending(execution: Execution) -> str:
 
 
 def symptom_text(experiment: Experiment, symptom: Symptom, names: tuple[str, ...]) -> str:
-    """The second half of a headline: ``resume exits 1``. ``names``: the stages done again."""
+    """The second half of a headline: ``resume exits 1``. ``names``: the stages concerned."""
     check = experiment.check
     if symptom is Symptom.CHECK_FAILED and check is not None:
         return f"resume exits 0, but the check {ending(check)}"
@@ -48,6 +52,8 @@ def symptom_text(experiment: Experiment, symptom: Symptom, names: tuple[str, ...
         return "resume exits 0 with another result than the undisturbed run"
     if symptom is Symptom.DONE_AGAIN:
         return f"resume runs {listed(names)} again, which had been done"
+    if symptom is Symptom.SKIPPED:
+        return f"resume exits 0, but never ran {listed(names)}, and the result is wrong"
     return f"resume {ending(experiment.resume)}"
 
 
@@ -59,6 +65,11 @@ def expected_and_seen(
         return (
             f"no start line for {listed(names)}: the done line stood there before the crash",
             "the resume appended " + listed(tuple(f"start {name}" for name in names)),
+        )
+    if symptom is Symptom.SKIPPED:
+        return (
+            f"a start line for {listed(names)}: it had not been started before the crash",
+            f"no start line for {listed(names)}, neither before the crash nor from the resume",
         )
     check = experiment.check
     if check is None or symptom in (Symptom.RESUME_FAILED, Symptom.HANG):
@@ -98,6 +109,13 @@ def listed(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:_NAMES_SHOWN])
     rest = len(names) - _NAMES_SHOWN
     return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def listed_lines(lines: tuple[str, ...]) -> str:
+    """One below the other, the first twelve of them."""
+    rest = len(lines) - _LINES_SHOWN
+    more = (f"… and {rest} more",) if rest > 0 else ()
+    return "\n".join((*lines[:_LINES_SHOWN], *more))
 
 
 def quoted(text: str) -> str:

@@ -1,7 +1,11 @@
 """The thread whose call is stopped: its memory, its descriptors, its idea of a path.
 
-Everything here only looks. What cannot be read raises :class:`PassOn`: the call is then left to the
-kernel, which knows best which error it deserves.
+Everything here only looks. What cannot be found raises :class:`Fails`: the call is answered with
+that error. It is not left to the kernel, because what was missing a moment ago may be there by the
+time that the kernel looks, and the call would succeed unseen.
+
+Paths are resolved with our own root directory and mount namespace: a subject that calls chroot or
+mounts something is not supported.
 """
 
 from __future__ import annotations
@@ -9,36 +13,34 @@ from __future__ import annotations
 import errno
 import os
 import re
+import resource
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from pytest_checkpoint.record import kernel
+from pytest_checkpoint.record.handles import Handles
+from pytest_checkpoint.record.reply import CannotRecord, Fails, PassOn, Unobservable, failing
 
 AT_FDCWD: Final = -100
 _DIRECTORY: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _PROCESS_DESCRIPTOR: Final = re.compile(rb"^/proc/\d+/(?:task/\d+/)?fd/\d+$")
+_ALIASES: Final = (b"/proc/self", b"/proc/thread-self", b"/dev/fd", b"/dev/std")
 _LINK_LIMIT: Final = 40
-
-
-class PassOn(Exception):
-    """Not ours to carry out: let the kernel do it, and record nothing."""
-
-
-class Unobservable(Exception):
-    """The process hides its descriptors or memory from us: what it does cannot be recorded."""
 
 
 class Place:
     """A name in a directory, resolved as the caller would: last component not followed further."""
 
-    __slots__ = ("directory", "identity", "name")
+    __slots__ = ("argument", "directory", "identity", "name")
 
-    def __init__(self, directory: int, name: bytes) -> None:
+    def __init__(self, directory: int, name: bytes, *, as_directory: bool) -> None:
         self.directory = directory
         """An O_PATH descriptor of ours; closed with :meth:`close`."""
         self.name = name
+        self.argument = name + b"/" if as_directory else name
+        """The name as the caller gave it: a slash behind it means that it must be a directory."""
         status = os.fstat(directory)
         self.identity = (status.st_dev, status.st_ino)
 
@@ -52,71 +54,111 @@ class Place:
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return None
-            raise PassOn from error
+            raise failing(error) from error
 
     def real_path(self) -> bytes:
         """Absolute path, for messages and for rules about what lies outside."""
-        directory = os.readlink(b"/proc/self/fd/%d" % self.directory)
+        try:
+            directory = os.readlink(b"/proc/self/fd/%d" % self.directory)
+        except OSError:  # longer than the kernel can tell
+            directory = b"(a very long path)"
         return os.path.join(directory, self.name)
-
-    def path_through_descriptor(self) -> bytes:
-        """A path that names the same place for calls that take no directory descriptor."""
-        return b"/proc/self/fd/%d/%s" % (self.directory, self.name)
 
 
 class Caller:
     """One stopped thread; made anew for every call, because numbers are reused."""
 
-    __slots__ = ("_status", "thread")
+    __slots__ = ("_handles", "_known", "_status", "thread")
 
-    def __init__(self, thread: int) -> None:
+    def __init__(self, thread: int, handles: Handles | None = None) -> None:
         self.thread = thread
-        self._status: dict[bytes, bytes] | None = None
+        self._handles = handles or Handles()
+        self._status: bytes | None = None
+        self._known = False
+        """The handle of this thread has just been used: it is not that of an earlier one."""
+
+    # --- what the kernel says of it ---
 
     def _field(self, name: bytes) -> bytes:
-        if self._status is None:
+        status = self._status
+        if status is None:
             try:
                 with open(f"/proc/{self.thread}/status", "rb", buffering=0) as file:
-                    text = file.read(8192)
+                    status = self._status = b"\n" + file.read(1 << 16)
             except OSError as error:
                 raise PassOn from error
-            self._status = dict(
-                (key, value.strip())
-                for key, _, value in (line.partition(b":") for line in text.splitlines())
-            )
-        return self._status.get(name, b"")
+        begin = status.find(b"\n" + name + b":")
+        if begin < 0:
+            return b""
+        begin += len(name) + 2
+        return status[begin : status.find(b"\n", begin)].strip()
 
     @property
     def process(self) -> int:
-        return int(self._field(b"Tgid") or self.thread)
+        if not self._known:
+            self._known = self._handles.renew(self.thread)
+        return self._handles.process(self.thread)
 
     @property
     def umask(self) -> int:
         return int(self._field(b"Umask") or b"22", 8)
 
-    @property
-    def file_credentials(self) -> tuple[int, int]:
-        """File-system user and group: whose rights its file calls have."""
-        return int(self._field(b"Uid").split()[3]), int(self._field(b"Gid").split()[3])
-
     @contextmanager
-    def rights(self) -> Iterator[None]:
-        """Name operations inside are done with the caller's umask and credentials."""
+    def creating(self, *, umask_varies: bool) -> Iterator[None]:
+        """Names are created inside with the caller's umask."""
+        if not umask_varies:  # it still is what it was at the start: our own
+            yield
+            return
         previous = os.umask(self.umask)
-        credentials = self.file_credentials
-        ours = (os.geteuid(), os.getegid())
-        if credentials != ours:
-            kernel.set_file_credentials(*credentials)
         try:
             yield
         finally:
-            if credentials != ours:
-                kernel.set_file_credentials(*ours)
             os.umask(previous)
+
+    @contextmanager
+    def rights(self) -> Iterator[None]:
+        """File calls inside are made with the caller's user and groups."""
+        user, group = (int(self._field(name).split()[3]) for name in (b"Uid", b"Gid"))
+        groups = [int(number) for number in self._field(b"Groups").split()]
+        ours = (os.geteuid(), os.getegid())
+        our_groups = os.getgroups()
+        if (user, group) == ours and sorted(groups) == sorted(our_groups):
+            yield
+            return
+        try:
+            os.setgroups(groups)
+        except PermissionError as error:
+            raise CannotRecord(
+                f"process {self.process} has changed its user, and what it does cannot be carried "
+                "out in its name; run the subject as one ordinary user"
+            ) from error
+        try:
+            kernel.set_file_credentials(user, group)
+            yield
+        finally:
+            kernel.set_file_credentials(*ours)
+            os.setgroups(our_groups)
+
+    @property
+    def file_size_limit(self) -> int | None:
+        """RLIMIT_FSIZE in bytes, None if there is none (or it cannot be asked for)."""
+        try:
+            limit = resource.prlimit(self.thread, resource.RLIMIT_FSIZE)[0]
+        except (OSError, ValueError):
+            return None
+        return None if limit == resource.RLIM_INFINITY else limit
 
     # --- memory ---
 
     def memory(self, ranges: list[tuple[int, int]]) -> bytearray:
+        """All of it, or :class:`Fails`."""
+        data = self.readable_memory(ranges)
+        if len(data) != sum(length for _, length in ranges):
+            raise Fails(errno.EFAULT)
+        return data
+
+    def readable_memory(self, ranges: list[tuple[int, int]]) -> bytearray:
+        """Up to the first page that is not there: what the kernel itself would copy."""
         try:
             return kernel.read_memory(self.thread, ranges)
         except OSError as error:
@@ -140,34 +182,36 @@ class Caller:
                 f"process {self.thread} cannot be observed ({error.strerror}): it is not dumpable "
                 "or runs as another user; run the subject as one ordinary user"
             )
-        return PassOn()
+        return failing(error)
 
     # --- descriptors ---
 
     def descriptor_status(self, number: int) -> os.stat_result:
         """fstat of the caller's descriptor."""
+        copy = self.copy(number)
         try:
-            return os.stat(f"/proc/{self.thread}/fd/{signed(number)}")
-        except OSError as error:
-            raise self._unreadable(error) from error
+            return os.fstat(copy)
+        finally:
+            os.close(copy)
 
     def copy(self, number: int) -> int:
         """Our own descriptor of the same open file description. The caller of this closes it."""
+        number = signed(number)
+        if number < 0:
+            raise Fails(errno.EBADF)
         try:
-            process = os.pidfd_open(self.process)
-        except OSError as error:
-            raise PassOn from error
-        try:
-            return kernel.copy_descriptor(process, signed(number))
+            copy = self._handles.copy(self.thread, number)
         except OSError as error:
             raise self._unreadable(error) from error
-        finally:
-            os.close(process)
+        self._known = True
+        return copy
 
     # --- paths ---
 
     def rewritten(self, path: bytes) -> bytes:
         """``/proc/self`` and its aliases mean the caller, not us."""
+        if not path.startswith(_ALIASES):
+            return path
         for prefix, meant in (
             (b"/proc/self", b"/proc/%d" % self.process),
             (b"/proc/thread-self", b"/proc/%d/task/%d" % (self.process, self.thread)),
@@ -186,8 +230,14 @@ class Caller:
         source = "cwd" if number == AT_FDCWD else f"fd/{number}"
         try:
             return os.open(f"/proc/{self.thread}/{source}", os.O_PATH | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise Fails(errno.EBADF) from error
         except OSError as error:
             raise self._unreadable(error) from error
+
+    def start(self, directory: int, path: bytes) -> int | None:
+        """Where a path starts: None for an absolute one, else a descriptor to be closed."""
+        return None if path.startswith(b"/") else self.base(directory)
 
     def place(self, directory: int, path: bytes, *, follow: bool) -> Place:
         """Resolve a path argument to a directory and a name.
@@ -199,35 +249,64 @@ class Caller:
         if not path:
             raise PassOn
         path = self.rewritten(path)
-        start = os.open(b"/", _DIRECTORY) if path.startswith(b"/") else self.base(directory)
+        start = self.start(directory, path)
+        as_directory = False
         try:
             for _ in range(_LINK_LIMIT):
-                place = _split(start, path)
+                as_directory = as_directory or path.endswith(b"/")
+                place = _split(start, path, as_directory=as_directory)
                 target = _link_target(place) if follow else None
                 if target is None:
                     return place
-                os.close(start)
-                start, path = place.directory, self.rewritten(target)
-                if path.startswith(b"/"):
+                if start is not None:
                     os.close(start)
-                    start = os.open(b"/", _DIRECTORY)
+                start, path = place.directory, self.rewritten(target)
+        except OSError as error:
+            raise self._not_found(error) from error
         finally:
-            os.close(start)
-        raise PassOn
+            if start is not None:
+                os.close(start)
+        raise Fails(errno.ELOOP)
+
+    def handle(self, directory: int, path: bytes, *, follow: bool) -> int:
+        """An O_PATH descriptor of what a path leads to. The caller of this closes it."""
+        if not path:
+            raise PassOn
+        path = self.rewritten(path)
+        start = self.start(directory, path)
+        flags = os.O_PATH | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+        try:
+            return os.open(path, flags, dir_fd=start)
+        except OSError as error:
+            raise self._not_found(error) from error
+        finally:
+            if start is not None:
+                os.close(start)
+
+    def _not_found(self, error: OSError) -> Exception:
+        """A path leads nowhere. Who has mounts of its own is told by the kernel, who knows them."""
+        try:
+            for space in ("ns/mnt", "root"):
+                ours, theirs = (
+                    os.readlink(f"/proc/{who}/{space}") for who in ("self", self.thread)
+                )
+                if ours != theirs:
+                    return PassOn()
+        except OSError:
+            return PassOn()
+        return failing(error)
 
     def is_process_descriptor(self, path: bytes) -> bool:
         """Whether a rewritten path is a magic link to an open descriptor."""
-        return _PROCESS_DESCRIPTOR.match(path) is not None
+        return path.startswith(b"/proc/") and _PROCESS_DESCRIPTOR.match(path) is not None
 
 
-def _split(start: int, path: bytes) -> Place:
+def _split(start: int | None, path: bytes, *, as_directory: bool) -> Place:
     parent, name = os.path.split(path.rstrip(b"/"))
     if name in (b"", b".", b".."):
         raise PassOn
-    try:
-        return Place(os.open(parent or b".", _DIRECTORY, dir_fd=start), name)
-    except OSError as error:
-        raise PassOn from error
+    directory = os.open(parent or b".", _DIRECTORY, dir_fd=start)
+    return Place(directory, name, as_directory=as_directory)
 
 
 def _link_target(place: Place) -> bytes | None:
@@ -237,14 +316,13 @@ def _link_target(place: Place) -> bytes | None:
         if error.errno in (errno.EINVAL, errno.ENOENT):
             return None
         place.close()
-        raise PassOn from error
+        raise
 
 
 def signed(number: int) -> int:
     """A 32-bit int argument as the kernel reads it."""
     number &= 0xFFFFFFFF
     return number - (1 << 32) if number & 0x80000000 else number
-
 
 
 def is_regular(status: os.stat_result) -> bool:

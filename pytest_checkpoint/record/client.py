@@ -7,16 +7,21 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import pytest_checkpoint
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.slot import scratch_of
 
-_SERVER = "import sys; sys.path[:0] = {path!r}; from pytest_checkpoint.record.server import main; main({fd})"
+_SERVER: Final = (
+    "import sys; sys.path[:0] = [{path!r}]; "
+    "from pytest_checkpoint.record.server import main; main({descriptor})"
+)
+_LAST_WORDS: Final = 4000
 
 
 class SlotClient:
@@ -29,16 +34,19 @@ class SlotClient:
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
         root = str(Path(pytest_checkpoint.__file__).parent.parent)
+        self._complaints = tempfile.TemporaryFile()
         with theirs:
             self._server = subprocess.Popen(
                 [
                     sys.executable,
                     "-I",
                     "-c",
-                    _SERVER.format(path=[root], fd=theirs.fileno()),
+                    _SERVER.format(path=root, descriptor=theirs.fileno()),
                 ],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._complaints,
                 start_new_session=True,
             )
         self._socket = ours
@@ -64,7 +72,7 @@ class SlotClient:
 
     def run(self, request: Request) -> Result:
         """Carry out one execution and wait for it; HarnessError if the kit itself failed."""
-        self._socket.sendall(request.dump() + b"\n")
+        self._send(request.dump())
         result = Result.load(self._line())
         if result.failure is not None:
             raise HarnessError(result.failure)
@@ -88,22 +96,39 @@ class SlotClient:
         return scratch_of(self.path)
 
     def _ask(self, question: dict[str, object]) -> dict[str, str]:
-        self._socket.sendall(json.dumps(question).encode() + b"\n")
+        self._send(json.dumps(question).encode())
         answer: dict[str, str] = json.loads(self._line())
         return answer
 
+    def _send(self, line: bytes) -> None:
+        try:
+            self._socket.sendall(line + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._ended() from None
+
     def _line(self) -> bytes:
-        line = self._lines.readline()
+        try:
+            line = self._lines.readline()
+        except ConnectionResetError:
+            line = b""
         if not line:
-            code = self._server.wait()
-            raise HarnessError(f"the recording server ended unexpectedly (status {code})")
+            raise self._ended()
         return line
+
+    def _ended(self) -> HarnessError:
+        code = self._server.wait()
+        self._complaints.seek(0)
+        said = self._complaints.read()[-_LAST_WORDS:].decode(errors="replace").strip()
+        return HarnessError(
+            f"the recording server ended unexpectedly (status {code})" + (said and f":\n{said}")
+        )
 
     def _close(self) -> None:
         """Hang up, and wait until everything has been ended and removed."""
         self._lines.close()
         self._socket.close()
         self._server.wait()
+        self._complaints.close()
 
 
 def environment(slot: SlotClient, *, keep_tmpdir: bool) -> dict[str, str]:

@@ -49,6 +49,10 @@ _EFFECTS: Final[Mapping[str, type[Effect]]] = {
         operations.Event,
     )
 }
+_FIELDS: Final = {
+    kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in _EFFECTS.values()
+}
+_ENCODE: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _BYTES: Final = frozenset({"name", "target", "source_name", "target_name", "value"})
 
 Reader = Callable[[int, int], memoryview]
@@ -94,7 +98,7 @@ def encode_operation(operation: Operation, data: DataWriter) -> str:
         record["target_path"] = text(operation.target_path)
     if operation.error:
         record["error"] = operation.error
-    return json.dumps(record, separators=(",", ":"))
+    return _ENCODE(record)
 
 
 def decode_operation(line: str, read: Reader) -> Operation:
@@ -113,12 +117,13 @@ def decode_operation(line: str, read: Reader) -> Operation:
 
 
 def _encode_effect(effect: Effect, data: DataWriter) -> Json:
-    item: list[Json] = [type(effect).__name__]
-    for field in dataclasses.fields(effect):
-        value = getattr(effect, field.name)
-        if isinstance(effect, Write) and field.name == "data":
+    kind = type(effect)
+    item: list[Json] = [kind.__name__]
+    for name in _FIELDS[kind]:
+        value = getattr(effect, name)
+        if name == "data" and kind is Write:
             value = data.put(value)
-        elif isinstance(value, bytes):
+        elif type(value) is bytes:
             value = text(value)
         item.append(value)
     return item
@@ -127,17 +132,17 @@ def _encode_effect(effect: Effect, data: DataWriter) -> Json:
 def _decode_effect(item: Json, read: Reader) -> Effect:
     kind = _EFFECTS[item[0]]
     values: dict[str, Json] = {}
-    for field, value in zip(dataclasses.fields(kind), item[1:], strict=True):
+    for name, value in zip(_FIELDS[kind], item[1:], strict=True):
         decoded = value
-        if field.name == "data":
+        if name == "data":
             decoded = read(*value) if kind is Write else raw(value)
-        elif field.name in _BYTES and value is not None:
+        elif name in _BYTES and value is not None:
             decoded = raw(value)
-        elif field.name == "kind":
+        elif name == "kind":
             decoded = NodeKind(value)
-        elif field.name == "origin":
+        elif name == "origin":
             decoded = Origin(value)
-        values[field.name] = decoded
+        values[name] = decoded
     return kind(**values)
 
 

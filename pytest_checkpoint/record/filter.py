@@ -1,7 +1,8 @@
 """The seccomp filter: which calls stop at the supervisor, which are refused outright.
 
 Everything that can change a file, a name, their attributes or their durability is notified; opens
-only where their flags can create or cut. Reads never stop. Calls whose effects could not be seen
+only where their flags can create or cut. Reads never stop. Changes of umask and user are seen
+but not recorded. Calls whose effects could not be seen
 one by one fail as on a kernel that lacks them, so that programs take their ordinary path:
 io_uring_setup, io_setup and the newest xattr calls (ENOSYS), FICLONE and FICLONERANGE (EOPNOTSUPP).
 """
@@ -43,7 +44,8 @@ _NOTIFIED: Final = (
     "rmdir", "mknod", "mknodat", "fsync", "fdatasync", "sync", "syncfs", "msync", "chmod",
     "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "utime", "utimes",
     "futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr", "removexattr",
-    "lremovexattr", "fremovexattr", "connect", "bind",
+    "lremovexattr", "fremovexattr", "connect", "bind", "umask", "setuid", "setgid", "setreuid",
+    "setregid", "setresuid", "setresgid", "setfsuid", "setfsgid", "setgroups",
 )  # fmt: skip
 
 _REFUSED: Final = ("io_uring_setup", "io_setup", "setxattrat", "removexattrat")

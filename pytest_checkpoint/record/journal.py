@@ -28,6 +28,7 @@ class Journal:
     """Writes a recording. Not for reading while it is open."""
 
     def __init__(self, folder: Path, start: Image, events: bytes, slot: str) -> None:
+        self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._data_file = open(folder / _DATA, "wb")  # noqa: SIM115 - closed by __exit__
         self._lines = open(folder / _OPERATIONS, "w", encoding="ascii")  # noqa: SIM115 - same
@@ -41,7 +42,10 @@ class Journal:
         self._lines.write(json.dumps(head) + "\n")
 
     def append(self, operation: Operation) -> None:
-        self._lines.write(codec.encode_operation(operation, self._data) + "\n")
+        try:
+            self._lines.write(codec.encode_operation(operation, self._data) + "\n")
+        except OSError as error:
+            raise _unwritable(self._folder, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -52,8 +56,17 @@ class Journal:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._data_file.close()
-        self._lines.close()
+        try:
+            self._data_file.close()
+            self._lines.close()
+        except OSError as error:
+            raise _unwritable(self._folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> HarnessError:
+    return HarnessError(
+        f"the recording cannot be written to {folder} ({error.strerror}): make room there"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +92,7 @@ def load(folder: Path) -> Recording:
             read = _reader(folder / _DATA)
             start = codec.decode_image(head["start"], read)
             operations = tuple(codec.decode_operation(line, read) for line in lines)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise HarnessError(
             f"the recording in {folder} cannot be read ({error}); delete it and record again"
         ) from error
@@ -96,6 +109,8 @@ def _reader(path: Path) -> codec.Reader:
         )
 
     def read(offset: int, length: int) -> memoryview:
+        if offset < 0 or length < 0 or offset + length > size:
+            raise ValueError(f"{path.name} ends at {size}, before {offset} + {length}")
         return whole[offset : offset + length]
 
     return read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import socket
 import sys
@@ -15,6 +16,8 @@ from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.request import Request
 
 _HANDSHAKE_S: Final = 30.0
+_RAISED: Final = (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
+Limits = dict[int, tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -27,14 +30,24 @@ class Started:
     error_output: int
 
 
-def start(request: Request) -> Started:
+def raise_own_limits() -> Limits:
+    """What the user's limits are, which the job keeps. Ours are raised as far as they may be."""
+    limits = {}
+    for kind in _RAISED:
+        limits[kind] = resource.getrlimit(kind)
+        resource.setrlimit(kind, (limits[kind][1], limits[kind][1]))
+    return limits
+
+
+def start(request: Request, limits: Limits) -> Started:
     """Fork, go under the filter, exec. HarnessError with a sentence if that is not possible."""
     ours, theirs = socket.socketpair()
     output = os.pipe()
     error_output = os.pipe()
+    supervisor = os.getpid()
     process = os.fork()
     if not process:
-        _become(request, theirs, output[1], error_output[1])
+        _become(request, limits, supervisor, theirs, output[1], error_output[1])
     theirs.close()
     os.close(output[1])
     os.close(error_output[1])
@@ -61,11 +74,20 @@ def _handshake(ours: socket.socket, request: Request) -> int | None:
     return descriptors[0] if descriptors else None
 
 
-def _become(request: Request, theirs: socket.socket, output: int, error_output: int) -> Never:
+def _become(
+    request: Request,
+    limits: Limits,
+    supervisor: int,
+    theirs: socket.socket,
+    output: int,
+    error_output: int,
+) -> Never:
     """In the child: never returns, never raises."""
     try:
         os.setsid()
-        kernel.die_with_parent(signal.SIGKILL)
+        kernel.die_with_parent(supervisor)
+        for kind, limit in limits.items():
+            resource.setrlimit(kind, limit)
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -80,7 +102,7 @@ def _become(request: Request, theirs: socket.socket, output: int, error_output: 
         else:
             theirs.send(b".")
         os.execvpe(request.command[0], request.command, request.environment)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
         try:
             theirs.send(b"!" + _why(request, error).encode(errors="replace")[:4000])
         finally:
@@ -105,15 +127,31 @@ def end_descendants() -> None:
     This process is a subreaper, so whoever loses its parent becomes its child.
     """
     while True:
-        for process in descendants():
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        below = descendants()
+        family = {os.getpid(), *below}
+        for process in below:
+            _kill(process, family)
         try:
             os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                continue
         except ChildProcessError:
             return
+
+
+def _kill(process: int, family: set[int]) -> None:
+    """SIGKILL, unless the number belongs to somebody else by now."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        if _parent_of(process) in family:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(handle)
 
 
 def descendants() -> list[int]:
@@ -133,6 +171,23 @@ def descendants() -> list[int]:
     return found
 
 
+def is_mapped(identity: tuple[int, int]) -> bool:
+    """Whether a descendant maps the file with these (st_dev, st_ino), or may do so."""
+    device, inode = identity
+    wanted = b" %02x:%02x %d " % (os.major(device), os.minor(device), inode)
+    below = descendants()
+    for process in below:
+        try:
+            with open(f"/proc/{process}/maps", "rb") as file:
+                if wanted in file.read():
+                    return True
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        except OSError:
+            return True
+    return descendants() != below  # somebody was born, or died, meanwhile: next time
+
+
 def _stat(process: int) -> list[bytes] | None:
     """Fields of /proc/PID/stat after the name, the state first; None if it has gone."""
     try:
@@ -148,19 +203,22 @@ def _parent_of(process: int) -> int | None:
 
 
 def user_cpu_of_descendants() -> float:
-    """User CPU seconds of all living descendants and of what they have waited for."""
+    """User CPU seconds so far: of what was waited for, of the living and what they waited for."""
     ticks = 0
     for process in descendants():
         fields = _stat(process)
         if fields:
             ticks += int(fields[11]) + int(fields[13])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    waited_for = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    return waited_for + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def redirect_own_output() -> None:
-    """The supervisor must never write into the terminal: only its result speaks."""
+    """The supervisor must never write into the terminal: only its result speaks.
+
+    Standard error already is a file of the client's, which reads it if we end unexpectedly.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    os.dup2(null, 2)
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - lives as long as we do
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - lives as long as we do

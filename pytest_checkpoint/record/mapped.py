@@ -1,31 +1,45 @@
 """Files mapped shared and writable: their stores are not calls, so they are looked for.
 
-From the moment of the mapping, every file is read again at each recorded operation and compared
-with what was last known; what differs was stored through the mapping before that operation.
+From the moment of the mapping, every such file is read again at each recorded operation and
+compared with what was last known; what differs was stored through the mapping before that
+operation. A large file is left alone again when no process maps it any more.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from pytest_checkpoint.tree.image import NodeId
 
-_STRIDE = 4096
+_STRIDE: Final = 4096
+_PIECE: Final = 1 << 20
+_LARGE: Final = 4 << 20
+"""From here on, reading a file costs more than asking who maps it."""
+
+IsMapped = Callable[[tuple[int, int]], bool]
+"""Whether some process maps the file with these (st_dev, st_ino)."""
 
 
 @dataclass(slots=True)
 class _MappedFile:
     descriptor: int
-    known: bytes
+    known: list[bytes]
+    """Its content, in pieces."""
+    seen_mapped: bool = False
+    """The call that maps it has come to its end."""
 
 
 class MappedFiles:
-    """All files of the recorded tree that are, or once were, mapped this way."""
+    """All files of the recorded tree that are mapped this way, as far as they are watched."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_mapped: IsMapped) -> None:
         self._files: dict[NodeId, _MappedFile] = {}
+        self._is_mapped = is_mapped
+        self._ever: dict[NodeId, None] = {}
         self.unreadable: list[NodeId] = []
 
     def __contains__(self, node: NodeId) -> bool:
@@ -35,32 +49,51 @@ class MappedFiles:
         return bool(self._files)
 
     def nodes(self) -> list[NodeId]:
-        return list(self._files)
+        """Those that ever were mapped."""
+        return list(self._ever)
 
-    def add(self, node: NodeId, thread: int, number: int) -> None:
-        """Begin to watch the file behind a descriptor of a stopped thread."""
-        if node in self._files:
+    def add(self, node: NodeId, paths: Sequence[Path]) -> None:
+        """Begin to watch a file; the first of ``paths`` that can be read leads to it."""
+        for path in paths:
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                continue
+            self._files[node] = _MappedFile(descriptor, list(_pieces(descriptor, 0)))
+            self._ever[node] = None
             return
-        try:
-            descriptor = os.open(f"/proc/{thread}/fd/{number}", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            self.unreadable.append(node)
-            return
-        self._files[node] = _MappedFile(descriptor, _content(descriptor))
+        self.unreadable.append(node)
 
     def stores(self) -> Iterator[tuple[NodeId, int, bytes]]:
         """(node, offset, bytes) of every range that changed since last known."""
-        for node, file in self._files.items():
-            current = _content(file.descriptor)
-            if current != file.known:
-                yield from ((node, *change) for change in _changes(file.known, current))
-                file.known = current
+        for node, file in list(self._files.items()):
+            idle = self._is_idle(file)  # asked before it is read: no store is missed
+            for index, piece in enumerate(_pieces(file.descriptor, 0)):
+                before = file.known[index] if index < len(file.known) else b""
+                if piece != before:
+                    file.known[index : index + 1] = [piece]
+                    start = index * _PIECE
+                    for offset, data in _changes(before, piece):
+                        yield node, start + offset, data
+            if idle:
+                os.close(self._files.pop(node).descriptor)
 
-    def refresh(self, node: NodeId) -> None:
-        """A call has just changed the file: that is not a store."""
+    def _is_idle(self, file: _MappedFile) -> bool:
+        status = os.fstat(file.descriptor)
+        if status.st_size < _LARGE:
+            return False
+        if self._is_mapped((status.st_dev, status.st_ino)):
+            file.seen_mapped = True
+            return False
+        return file.seen_mapped
+
+    def refresh(self, node: NodeId, start: int = 0) -> None:
+        """A call has just changed the file, from ``start`` on: that is not a store."""
         file = self._files.get(node)
         if file is not None:
-            file.known = _content(file.descriptor)
+            # The last piece known may have grown, too, if there is a gap behind it.
+            first = min(start // _PIECE, max(len(file.known) - 1, 0))
+            file.known[first:] = _pieces(file.descriptor, first)
 
     def close(self) -> None:
         for file in self._files.values():
@@ -68,17 +101,11 @@ class MappedFiles:
         self._files.clear()
 
 
-def _content(descriptor: int) -> bytes:
-    size = os.fstat(descriptor).st_size
-    parts = []
-    offset = 0
-    while offset < size:
-        part = os.pread(descriptor, size - offset, offset)
-        if not part:
-            break
-        parts.append(part)
-        offset += len(part)
-    return b"".join(parts)
+def _pieces(descriptor: int, first: int) -> Iterator[bytes]:
+    offset = first * _PIECE
+    while piece := os.pread(descriptor, _PIECE, offset):
+        yield piece
+        offset += _PIECE
 
 
 def _changes(before: bytes, after: bytes) -> Iterator[tuple[int, bytes]]:

@@ -6,8 +6,8 @@ tuple of *effects* that become visible together: a kill leaves all of them or no
 :class:`Write` can be cut short. Effects name inodes by :data:`~pytest_checkpoint.tree.image.NodeId`
 and never by path, so that renames, hard links and descriptors that outlive a name come out right.
 
-A call that failed has ``error`` set and no effects. It is kept: a failed fsync persists nothing, and
-the person who reads the log wants to see it.
+A call that failed has ``error`` set and no effects. It is kept: a failed fsync persists nothing,
+and the person who reads the log wants to see it.
 """
 
 from __future__ import annotations

@@ -12,8 +12,11 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-_VIRTUAL = (b"/proc/", b"/sys/", b"/dev/pts/")
+_VIRTUAL: Final = (b"/proc/", b"/sys/", b"/dev/pts/")
+_KEPT: Final = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
+"""What can hold something of the user's: not sockets, FIFOs, devices."""
 
 
 class Refused(Exception):
@@ -47,11 +50,10 @@ class Policy:
 
     def overwrite(self, path: bytes, status: os.stat_result | None, deed: str) -> None:
         """Raise :class:`Refused` if ``deed`` (``truncate`` …) would harm a file of the user's."""
-        if status is None or path in self.created or path.startswith(_VIRTUAL):
+        if status is None or self._is_own(path) or path.startswith(_VIRTUAL):
             return
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
-            if not stat.S_ISDIR(status.st_mode):
-                return
+        if stat.S_IFMT(status.st_mode) not in _KEPT:
+            return
         if any(_is_below(path, os.fsencode(allowed)) for allowed in self.allow_outside):
             return
         shown = os.fsdecode(path).encode("unicode_escape", "surrogateescape").decode()
@@ -61,14 +63,26 @@ class Policy:
             "{workspace} or TMPDIR, or allow it with --checkpoint-allow-outside PATH"
         )
 
+    def _is_own(self, path: bytes) -> bool:
+        """The run made it, or a directory that it lies in."""
+        while path not in self.created:
+            above = os.path.dirname(path)
+            if above == path or not above:
+                return False
+            path = above
+        return True
+
     def note_created(self, path: bytes) -> None:
         if not path.startswith(_VIRTUAL):
             self.created.add(path)
 
-    def note_renamed(self, source: bytes, target: bytes) -> None:
-        if source in self.created:
-            self.created.discard(source)
-            self.created.add(target)
+    def note_renamed(self, source: bytes, target: bytes, *, arrives: bool) -> None:
+        """``arrives``: ``target`` lies in the recorded tree."""
+        below = source + b"/"
+        moved = {path for path in self.created if path == source or path.startswith(below)}
+        self.created -= moved
+        if not arrives:
+            self.created |= {target + path[len(source) :] for path in moved}
 
     def still_there(self) -> list[str]:
         """Files created outside that were left behind; Python's bytecode caches do not count."""

@@ -1,8 +1,11 @@
-"""What a stopped call is answered with."""
+"""What a stopped call is answered with: a reply, or an exception where there is none."""
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +31,43 @@ class Descriptor:
 
 
 Reply = Value | Failure | Descriptor
+
+_THE_CALLERS_OWN: Final = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EACCES,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ESRCH,
+        errno.EBADF,
+        errno.EFAULT,
+        errno.ENXIO,
+    }
+)
+"""Errors that the kernel gives to the caller as well. Others are ours, and are not hidden."""
+
+
+class PassOn(Exception):
+    """Not ours to carry out: let the kernel do it, and record nothing."""
+
+
+class Fails(Exception):
+    """The call fails with this error, as it would in the kernel."""
+
+    def __init__(self, error: int) -> None:
+        super().__init__(os.strerror(error))
+        self.error = error
+
+
+class Unobservable(Exception):
+    """The process hides its descriptors or memory from us: what it does cannot be recorded."""
+
+
+class CannotRecord(Exception):
+    """What happened cannot be written down: the run ends here, with this sentence."""
+
+
+def failing(error: OSError) -> Exception:
+    """What to raise when something of the caller's was not found."""
+    return Fails(error.errno) if error.errno in _THE_CALLERS_OWN else error

@@ -1,8 +1,8 @@
-"""The process that owns a slot: it locks and makes it, forks a supervisor per execution, removes it.
+"""The process that owns a slot: it makes it, forks a supervisor per execution, and removes it.
 
 It is started once per subject, is single-threaded (so that forking is safe) and lives in a session
-of its own (so that Ctrl-C reaches pytest alone). Its socket is its lifeline: when pytest closes it or
-dies, whatever still runs is ended, the slot is removed, and it exits.
+of its own (so that Ctrl-C reaches pytest alone). Its socket is its lifeline: when pytest closes it
+or dies, whatever still runs is ended, the slot is removed, and it exits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _acquire(lifeline: socket.socket, wanted: dict[str, str | int | None]) -> Sl
     except HarnessError as error:
         _tell(lifeline, json.dumps({"error": str(error)}).encode())
         return None
-    except Exception:
+    except Exception:  # noqa: BLE001 - told to the client
         _tell(lifeline, json.dumps({"error": traceback.format_exc()}).encode())
         return None
     _tell(lifeline, json.dumps({"path": str(slot.path), "number": slot.number}).encode())
@@ -64,24 +64,27 @@ def _tell(lifeline: socket.socket, answer: bytes) -> None:
 
 def _serve(request: Request, slot: Slot, lifeline: socket.socket) -> Result:
     read, write = os.pipe()
+    server = os.getpid()
     process = os.fork()
     if not process:
-        _supervise_and_exit(request, slot, lifeline, write)
+        _supervise_and_exit(request, slot, lifeline, write, server)
     os.close(write)
     with open(read, "rb") as pipe:
         answer = pipe.read()
     os.waitpid(process, 0)
     launch.end_descendants()
     if not answer:
-        return Result(failure="the supervisor ended without an answer (killed, perhaps by lack of memory)")
+        return Result(
+            failure="the supervisor ended without an answer (killed, perhaps by lack of memory)"
+        )
     return Result.load(answer)
 
 
 def _supervise_and_exit(
-    request: Request, slot: Slot, lifeline: socket.socket, write: int
+    request: Request, slot: Slot, lifeline: socket.socket, write: int, server: int
 ) -> None:
     try:
-        kernel.die_with_parent(signal.SIGKILL)
+        kernel.die_with_parent(server)
         result = supervise(request, str(slot.path), lifeline)
         with open(write, "wb") as pipe:
             pipe.write(result.dump())

@@ -1,19 +1,21 @@
 """The directory that a subject's experiments happen in: always the same path, one at a time.
 
 ``BASE/0``, ``BASE/1`` … each with ``w`` (the workspace), ``t`` (TMPDIR) and ``events``; beside it
-``0.scratch``, for recordings that nobody keeps. A lock file beside each says that it is in use; it is held by the server, which outlives pytest by as long as the
-cleaning takes, and so no other pytest can take a slot that is still being removed.
+``0.scratch``, for recordings that nobody keeps. A lock file beside each says that it is in use; it
+is held by the server, which outlives pytest by as long as the cleaning takes, and so no other
+pytest can take a slot that is still being removed.
 """
 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import select
-import shutil
 import socket
-import sys
+import stat
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -117,18 +119,53 @@ def _fresh(base: Path, number: int, lock: int) -> Slot:
 
 
 def remove_tree(path: Path) -> None:
-    """rmtree that also gets rid of directories which the job has made unreadable."""
+    """Remove a directory and all in it, whatever modes and depth the job has given it.
 
-    def widen(name: str) -> None:
-        os.chmod(os.path.dirname(name), 0o700)
-        if os.path.isdir(name) and not os.path.islink(name):
-            os.chmod(name, 0o700)
-            shutil.rmtree(name)
-        else:
-            os.unlink(name)
+    Directories are moved up to the top before they are emptied, so that neither the length of a
+    path nor a recursion is a limit.
+    """
+    try:
+        _make_open(path)
+        top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        numbers = itertools.count()
+        pending = [b"."]
+        while pending:
+            directory = pending.pop()
+            pending += _empty(top, directory, numbers)
+            if directory != b".":
+                os.rmdir(directory, dir_fd=top)
+    finally:
+        os.close(top)
+    path.rmdir()
 
-    if path.exists():
-        if sys.version_info >= (3, 12):
-            shutil.rmtree(path, onexc=lambda _, name, __: widen(name))
-        else:
-            shutil.rmtree(path, onerror=lambda _, name, __: widen(name))
+
+def _empty(top: int, directory: bytes, numbers: Iterator[int]) -> list[bytes]:
+    """Unlink the files of ``directory``, a name in ``top``; returns where its directories went."""
+    moved = []
+    here = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+    try:
+        for name in map(os.fsencode, os.listdir(here)):
+            status = os.stat(name, dir_fd=here, follow_symlinks=False)
+            if not stat.S_ISDIR(status.st_mode):
+                os.unlink(name, dir_fd=here)
+                continue
+            _make_open(name, here)
+            target = b".removed-%d-%d" % (os.getpid(), next(numbers))
+            os.rename(name, target, src_dir_fd=here, dst_dir_fd=top)
+            moved.append(target)
+    finally:
+        os.close(here)
+    return moved
+
+
+def _make_open(directory: bytes | Path, parent: int | None = None) -> None:
+    """Let its owner read, enter and change a directory."""
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(directory, flags, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", 0o700)
+    finally:
+        os.close(handle)

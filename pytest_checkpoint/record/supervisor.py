@@ -4,6 +4,11 @@ A process of its own, forked by the server for each execution. It is the subreap
 ancestor of every process of the subject. One thread serves the filter's notifications in the order
 in which they are received; while a call is carried out here nothing else of the subject can change
 the recorded tree, which is what puts all threads and processes into one order.
+
+Known differences for the subject: a call that waits here and has not been received yet is
+interrupted by a signal whose handler does not restart calls (EINTR from a rename, say, which a bare
+kernel never gives; met with a timer of a millisecond, in about one call of a hundred); a descriptor
+table that is full is noticed only after a file was created.
 """
 
 from __future__ import annotations
@@ -23,19 +28,30 @@ from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import kernel, launch
-from pytest_checkpoint.record.caller import Caller, PassOn, Unobservable
+from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.calls.table import by_number
+from pytest_checkpoint.record.handles import Handles
 from pytest_checkpoint.record.journal import Journal
+from pytest_checkpoint.record.output import Output
 from pytest_checkpoint.record.policy import Policy, Refused
 from pytest_checkpoint.record.recorder import Recorder
-from pytest_checkpoint.record.reply import Descriptor, Failure, Value
+from pytest_checkpoint.record.reply import (
+    CannotRecord,
+    Descriptor,
+    Fails,
+    Failure,
+    PassOn,
+    Reply,
+    Unobservable,
+    Value,
+)
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.syscalls import native
 from pytest_checkpoint.record.tracked import EVENTS, TrackedTree, identity_of
 from pytest_checkpoint.tree.capture import capture
 
 SURVIVOR_GRACE_S: Final = 10.0
-_OUTPUT_MOST: Final = 1 << 20
+_WAIT_MOST_MS: Final = 60_000
 _HANGUP: Final = select.POLLHUP | select.POLLRDHUP | select.POLLERR
 
 
@@ -51,15 +67,16 @@ class _KilledAt(Exception):
 def supervise(request: Request, slot: str, lifeline: socket.socket) -> Result:
     """Carry out one request. Never raises: what went wrong here is in ``Result.failure``."""
     kernel.become_subreaper()
+    limits = launch.raise_own_limits()
     try:
         with ExitStack() as stack:
             recorder = _recorder(request, slot, stack) if request.filtered else None
-            return _Execution(request, recorder, lifeline).run()
+            return _Execution(request, recorder, lifeline, limits).run()
     except HarnessError as error:
         return Result(failure=str(error))
     except _Abandoned:
         return Result(failure="abandoned")
-    except Exception:
+    except Exception:  # noqa: BLE001 - told to the client
         return Result(failure=f"the supervisor failed:\n{traceback.format_exc()}")
     finally:
         launch.end_descendants()
@@ -80,7 +97,9 @@ def _recorder(request: Request, slot: str, stack: ExitStack) -> Recorder:
         allow_network=request.allow_network,
         allow_outside=tuple(Path(path) for path in request.allow_outside),
     )
-    recorder = Recorder(tree=tree, policy=policy, journal=journal, on_step=_kill_at(request))
+    recorder = Recorder(
+        slot=Path(slot), tree=tree, policy=policy, journal=journal, on_step=_kill_at(request)
+    )
     stack.callback(recorder.mapped.close)
     return recorder
 
@@ -95,15 +114,21 @@ def _kill_at(request: Request) -> Callable[[int], None]:
 
 class _Execution:
     def __init__(
-        self, request: Request, recorder: Recorder | None, lifeline: socket.socket
+        self,
+        request: Request,
+        recorder: Recorder | None,
+        lifeline: socket.socket,
+        limits: launch.Limits,
     ) -> None:
         self._request = request
+        self._limits = limits
         self._recorder = recorder
         self._lifeline = lifeline
         self._handlers = by_number(native())
+        self._handles = Handles()
         self._poller = select.poll()
         self._listener: kernel.Listener | None = None
-        self._outputs: dict[int, bytearray] = {}
+        self._outputs: dict[int, Output] = {}
         self._root_status: int | None = None
         self._root_ended: float | None = None
         self._startup_cpu: float | None = None
@@ -116,11 +141,11 @@ class _Execution:
     def run(self) -> Result:
         wakeup = _child_signals()
         begun = time.monotonic()
-        started = launch.start(self._request)
+        started = launch.start(self._request, self._limits)
         self._root = started.process
-        self._outputs = {started.output: bytearray(), started.error_output: bytearray()}
+        output, errors = Output(started.output), Output(started.error_output)
+        self._outputs = {stream.descriptor: stream for stream in (output, errors)}
         for descriptor in (wakeup, *self._outputs):
-            os.set_blocking(descriptor, False)
             self._poller.register(descriptor, select.POLLIN)
         self._poller.register(self._lifeline, select.POLLRDHUP)
         if started.listener is not None:
@@ -130,8 +155,9 @@ class _Execution:
         while self._alive:
             self._turn(wakeup, deadline)
         ended = time.monotonic()
-        self._drain()
-        return self._result(ended - begun, list(self._outputs.values()))
+        for stream in (output, errors):
+            stream.drain()
+        return self._result(ended - begun, output.text, errors.text)
 
     # --- one turn of the loop ---
 
@@ -143,12 +169,13 @@ class _Execution:
                 elif happened & _HANGUP:
                     self._poller.unregister(descriptor)
             elif descriptor in self._outputs:
-                self._read(descriptor)
+                if not self._outputs[descriptor].read():
+                    self._poller.unregister(descriptor)
             elif descriptor == self._lifeline.fileno():
                 raise _Abandoned
             elif descriptor == wakeup:
                 os.read(wakeup, 4096)
-        self._reap()
+                self._reap()
         now = time.monotonic()
         if now >= deadline:
             self._timed_out = True
@@ -161,7 +188,7 @@ class _Execution:
         until = deadline
         if self._root_ended is not None:
             until = min(until, self._root_ended + SURVIVOR_GRACE_S)
-        return max(0, int((until - time.monotonic()) * 1000) + 1)
+        return max(0, min(int((until - time.monotonic()) * 1000) + 1, _WAIT_MOST_MS))
 
     def _reap(self) -> None:
         """The execution is over when no descendant is left: all become our children in the end."""
@@ -205,69 +232,46 @@ class _Execution:
         recorder = self._recorder
         if notification is None or recorder is None:
             return
-        caller = Caller(notification.thread)
+        caller = Caller(notification.thread, self._handles)
         try:
-            reply = self._handlers[notification.number](
-                recorder, caller, notification.arguments
-            )
+            reply = self._carry_out(recorder, caller, notification)
         except PassOn:
             listener.let_through(notification)
-            return
-        except Refused as refused:
-            self._refusal = str(refused)
-            self._end()
-            return
+        except Fails as failure:
+            listener.fail(notification, failure.error)
         except Unobservable as hidden:
             self._problem = self._problem or str(hidden)
             listener.let_through(notification)
-            return
+        except Refused as refused:
+            self._refusal = str(refused)
+            self._end()
+        except CannotRecord as problem:
+            self._problem = self._problem or str(problem)
+            self._end()
         except _KilledAt as killed:
             self._killed_at = killed.step
             self._end()
-            return
+        else:
+            _answer(listener, notification, reply)
         finally:
             self._note_startup(recorder)
-        match reply:
-            case Value(value):
-                listener.answer(notification, value)
-            case Failure(error):
-                listener.fail(notification, error)
-            case Descriptor(descriptor, close_on_exec):
-                error = listener.answer_descriptor(notification, descriptor, close_on_exec)
-                os.close(descriptor)
-                if error:
-                    listener.fail(notification, error)
+
+    def _carry_out(
+        self, recorder: Recorder, caller: Caller, notification: kernel.Notification
+    ) -> Reply:
+        handler = self._handlers[notification.number]
+        if not recorder.user_varies:
+            return handler(recorder, caller, notification.arguments)
+        with caller.rights():
+            return handler(recorder, caller, notification.arguments)
 
     def _note_startup(self, recorder: Recorder) -> None:
         if recorder.step and self._startup_cpu is None:
             self._startup_cpu = launch.user_cpu_of_descendants()
 
-    # --- output ---
+    # --- the end ---
 
-    def _read(self, descriptor: int) -> bool:
-        """Take what is there; False at its end."""
-        kept = self._outputs[descriptor]
-        try:
-            data = os.read(descriptor, 1 << 16)
-        except BlockingIOError:
-            return False
-        if not data:
-            self._poller.unregister(descriptor)
-            return False
-        kept += data
-        if len(kept) > 2 * _OUTPUT_MOST:
-            del kept[:-_OUTPUT_MOST]
-        return True
-
-    def _drain(self) -> None:
-        for descriptor in self._outputs:
-            try:
-                while self._read(descriptor):
-                    continue
-            except KeyError:  # its end was seen and it is no longer registered
-                continue
-
-    def _result(self, wall_s: float, outputs: list[bytearray]) -> Result:
+    def _result(self, wall_s: float, output: str, error_output: str) -> Result:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         status = self._root_status
         exited = status is not None and os.WIFEXITED(status) and not self._timed_out
@@ -280,8 +284,8 @@ class _Execution:
             wall_s=wall_s,
             user_cpu_s=usage.ru_utime,
             startup_cpu_s=usage.ru_utime if self._startup_cpu is None else self._startup_cpu,
-            output=outputs[0][-_OUTPUT_MOST:].decode(errors="surrogateescape"),
-            error_output=outputs[1][-_OUTPUT_MOST:].decode(errors="surrogateescape"),
+            output=output,
+            error_output=error_output,
             refusal=self._refusal,
             problem=self._problem,
         )
@@ -292,7 +296,10 @@ class _Execution:
         if recorder is None:
             return result
         if self._killed_at is None:
-            recorder.catch_up(Caller(os.getpid()))
+            try:
+                recorder.catch_up(Caller(os.getpid()))
+            except _KilledAt as killed:
+                result = dataclasses.replace(result, killed_at=killed.step)
         return dataclasses.replace(
             result,
             workspace_bytes=recorder.totals.workspace_bytes,
@@ -307,9 +314,22 @@ class _Execution:
         )
 
 
+def _answer(listener: kernel.Listener, notification: kernel.Notification, reply: Reply) -> None:
+    match reply:
+        case Value(value):
+            listener.answer(notification, value)
+        case Failure(error):
+            listener.fail(notification, error)
+        case Descriptor(descriptor, close_on_exec):
+            error = listener.answer_descriptor(notification, descriptor, close_on_exec)
+            if error:
+                listener.fail(notification, error)
+
+
 def _child_signals() -> int:
     """A descriptor that becomes readable when a child has ended."""
     read, write = os.pipe()
+    os.set_blocking(read, False)
     os.set_blocking(write, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)

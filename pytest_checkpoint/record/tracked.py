@@ -11,7 +11,7 @@ import os
 from typing import Final
 
 from pytest_checkpoint.record.operations import WORKSPACE
-from pytest_checkpoint.tree.image import ROOT, Directory, Image, NodeId
+from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, NodeId
 
 Identity = tuple[int, int]
 """(st_dev, st_ino)."""
@@ -35,6 +35,9 @@ class TrackedTree:
         self._last_path: dict[NodeId, bytes] = {}
         self._next = max(image.nodes, default=0) + 1
         self.events = events
+        self.start_modes = {
+            number: node.mode for number, node in image.nodes.items() if isinstance(node, File)
+        }
         for number, node in image.nodes.items():
             if isinstance(node, Directory):
                 self._entries[number] = {}
@@ -84,7 +87,7 @@ class TrackedTree:
             if not names:
                 known = self._last_path.get(current, b"(unnamed)")
                 return b"/".join([known, *reversed(parts)])
-            current, name = min(names)
+            current, name = min(names) if len(names) > 1 else next(iter(names))
             parts.append(name)
         return b"/".join(reversed(parts))
 

@@ -211,13 +211,16 @@ class _Derivation:
 
 def _ordered(derivation: _Derivation, shuffler: random.Random) -> list[UniqueState]:
     order: dict[CrashState, UniqueState] = {}
-    for step in spread(len(derivation.kills)):
-        state = derivation.kills[step]
-        order.setdefault(state.crash, state)
-    writes = list(derivation.writes.values())
+    writes = [derivation.writes[step] for step in sorted(derivation.writes)]
     places = spread(len(writes))
-    # Rank 0 of all writes ends the first phase, one state per operation and kind; then the others.
-    for rank in range(max(map(len, writes), default=0)):
+    for step in spread(max([len(derivation.kills), *(step + 1 for step in derivation.writes)])):
+        # One state per operation and kind: both kinds share whatever time there is.
+        if step < len(derivation.kills):
+            state = derivation.kills[step]
+            order.setdefault(state.crash, state)
+        for state in derivation.writes.get(step, ())[:1]:
+            order.setdefault(state.crash, state)
+    for rank in range(1, max(map(len, writes), default=0)):
         for place in places:
             if rank < len(writes[place]):
                 state = writes[place][rank]

@@ -55,6 +55,17 @@ def torn(
     )
 
 
+def power_lost(step: int, operation: str = 'event "done 7"', **fields: Any) -> CrashPoint:
+    return CrashPoint(
+        fault=Fault.POWER_LOSS,
+        step=step,
+        variant="power-loss-names-kept-data-lost",
+        operation=operation,
+        signature=fields.get("signature", operation),
+        total_steps=STEPS,
+    )
+
+
 def tried(
     point: CrashPoint,
     resume: Execution | None = None,
@@ -65,7 +76,7 @@ def tried(
     resume = resume or ran()
     if check is None and resume.succeeded:
         check = checked()
-    fields = {"events_before": ("start fetch",), **fields}
+    fields = {"events_before": EVENTS[:1], "events_after": EVENTS[1:], **fields}
     return Experiment(point=point, resume=resume, check=check, **fields)
 
 
@@ -73,6 +84,7 @@ def undisturbed(**fields: Any) -> Reference:
     values: dict[str, Any] = {
         "run": ran(user_cpu_s=0.1, startup_cpu_s=0.09, bytes_written=1000, operations=STEPS),
         "finished_resume": ran(user_cpu_s=0.08, startup_cpu_s=0.08),
+        "finished_check": checked(),
         "check": checked(),
         "events": EVENTS,
     }
@@ -94,7 +106,10 @@ SOUND = (
 
 
 def seen(*experiments: Experiment, **fields: Any) -> Evidence:
-    """What the experiments give together; complete, of both faults, unless said otherwise."""
+    """What the experiments give together; complete, of all faults, unless said otherwise.
+
+    Without experiments of a power loss: all that it may leave, a kill leaves too.
+    """
     values: dict[str, Any] = {
         "subject": "etl",
         "capabilities": frozenset(),

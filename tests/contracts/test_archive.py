@@ -17,8 +17,11 @@ from checkpoint_contracts.evidence import (
     Execution,
     Experiment,
     Fault,
+    Finished,
+    PartialOutput,
     Reference,
 )
+from checkpoint_contracts.verdict import Outcome
 from tests.contracts.builders import SOUND, checked, killed, seen, tried
 
 TEXT = st.text(st.characters(codec=None), max_size=20)
@@ -65,6 +68,25 @@ EXPERIMENT = st.builds(
     second_resume=maybe(EXECUTION),
     check=maybe(EXECUTION),
     unresumed_check=maybe(EXECUTION),
+    lost=TEXTS,
+    missing_syncs=TEXTS,
+    missing_kinds=TEXTS,
+)
+FINISHED = st.builds(
+    Finished,
+    resume=EXECUTION,
+    events=TEXTS,
+    check=maybe(EXECUTION),
+    changes=TEXTS,
+    notes=TEXTS,
+)
+PARTIAL = st.builds(
+    PartialOutput,
+    point=POINT,
+    path=TEXT,
+    size_bytes=COUNT,
+    final_size_bytes=COUNT,
+    why=TEXT,
 )
 COVERAGE = st.builds(
     Coverage,
@@ -88,6 +110,11 @@ EVIDENCE = st.builds(
             run=EXECUTION,
             finished_resume=EXECUTION,
             finished_resume_events=TEXTS,
+            finished_check=maybe(EXECUTION),
+            finished_changes=TEXTS,
+            finished_notes=TEXTS,
+            finished_again=maybe(FINISHED),
+            steps=COUNT,
             check=EXECUTION,
             events=TEXTS,
         )
@@ -96,6 +123,8 @@ EVIDENCE = st.builds(
     replays=st.lists(EXPERIMENT, max_size=1).map(tuple),
     coverage=st.dictionaries(FAULT, COVERAGE),
     restart_ratio=SECONDS,
+    outputs=TEXTS,
+    partial_outputs=st.lists(PARTIAL, max_size=2).map(tuple),
 )
 
 
@@ -122,8 +151,20 @@ def test_kept_evidence_is_judged_the_same() -> None:
 
 def test_what_has_a_default_may_be_missing() -> None:
     kept = json.loads(dump(seen(*SOUND)))
-    del kept["evidence"]["restart_ratio"]
+    for name in ("restart_ratio", "outputs", "partial_outputs"):
+        del kept["evidence"][name]
+    for experiment in kept["evidence"]["experiments"]:
+        for name in ("lost", "missing_syncs", "missing_kinds"):
+            del experiment[name]
     assert load(json.dumps(kept)) == seen(*SOUND)
+
+
+def test_what_older_evidence_does_not_tell_of_the_finished_job_is_inconclusive() -> None:
+    kept = json.loads(dump(seen(*SOUND)))
+    for name in ("check", "changes", "notes", "again"):
+        del kept["evidence"]["reference"][f"finished_{name}"]
+    verdict = judge_all(load(json.dumps(kept)))["resume-is-idempotent"]
+    assert verdict.outcome is Outcome.INCONCLUSIVE
 
 
 def test_a_whole_number_of_seconds_is_a_float() -> None:

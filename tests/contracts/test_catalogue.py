@@ -10,6 +10,7 @@ import checkpoint_contracts
 from checkpoint_contracts import CATALOGUE, Contract
 from checkpoint_contracts.evidence import Fault
 from checkpoint_contracts.table import TABLE
+from checkpoint_contracts.verdict import Symptom
 
 
 def test_the_order_is_stable() -> None:
@@ -18,13 +19,27 @@ def test_the_order_is_stable() -> None:
         "state-never-corrupt",
         "resume-skips-done",
         "resume-keeps-work",
+        "done-survives-power-loss",
+        "no-partial-under-final-name",
+        "resume-is-idempotent",
     ]
 
 
 def test_what_each_looks_at() -> None:
-    kill, both = frozenset({Fault.KILL}), frozenset(Fault)
-    assert [contract.faults for contract in CATALOGUE.values()] == [kill, both, both, kill]
-    assert [sorted(contract.needs) for contract in CATALOGUE.values()] == [[], [], ["stages"], []]
+    kill, power = frozenset({Fault.KILL}), frozenset({Fault.POWER_LOSS})
+    both, none = frozenset({Fault.KILL, Fault.TORN}), frozenset[Fault]()
+    contracts = CATALOGUE.values()
+    assert [one.faults for one in contracts] == [kill, both, both, kill, power, both, none]
+    assert [one.explores for one in contracts] == [True, True, True, True, True, False, False]
+    assert [sorted(one.needs) for one in contracts] == [
+        [],
+        [],
+        ["stages"],
+        [],
+        [],
+        ["outputs"],
+        [],
+    ]
 
 
 @pytest.mark.parametrize("contract", CATALOGUE.values())
@@ -37,8 +52,10 @@ def test_each_says_its_promise_and_explains_itself(contract: Contract) -> None:
 
 
 def test_the_table_names_contracts_of_the_catalogue_for_faults_that_they_look_at() -> None:
-    for cells in TABLE.values():
-        assert set(cells) == set(Fault)
+    for symptom, cells in TABLE.items():
+        # Never started, and a wrong end: after a power loss the wrong end says it all.
+        missing = {Fault.POWER_LOSS} if symptom is Symptom.SKIPPED else set()
+        assert set(cells) == set(Fault) - missing
         for fault, names in cells.items():
             assert all(fault in CATALOGUE[name].faults for name in names)
 

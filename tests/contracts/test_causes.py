@@ -5,7 +5,7 @@ import pytest
 from checkpoint_contracts.causes import likely_cause
 from checkpoint_contracts.evidence import CrashPoint
 from checkpoint_contracts.verdict import Symptom
-from tests.contracts.builders import killed, torn
+from tests.contracts.builders import killed, power_lost, torn
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,8 @@ def test_the_cause_is_guessed_from_the_operation_and_the_symptom(
 
 
 @pytest.mark.parametrize("symptom", Symptom)
-@pytest.mark.parametrize("point", [killed(1, "something new"), torn(1, operation="")])
+@pytest.mark.parametrize(
+    "point", [killed(1, "something new"), torn(1, operation=""), power_lost(1)]
+)
 def test_there_is_always_a_guess(point: CrashPoint, symptom: Symptom) -> None:
     assert likely_cause(point, symptom)

@@ -295,3 +295,10 @@ def test_the_curve_has_both_ratios_never_added() -> None:
     notes = verdict(evidence).notes
     assert notes[0].startswith("resume ÷ run (user CPU less start-up)")
     assert notes[1].startswith("resume ÷ run (bytes written)")
+
+
+def test_one_state_may_stand_for_several_kill_points() -> None:
+    point = killed(14)
+    assert not wants_unresumed_check(point)
+    assert wants_unresumed_check(point, (15, 16))
+    assert tried(point, equal_steps=(15, 16)).kills_from(0.75) == 2

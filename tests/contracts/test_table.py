@@ -10,13 +10,25 @@ from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.evidence import CrashPoint, Execution, Experiment, Fault
 from checkpoint_contracts.table import contracts_broken, ends_well, gap, symptoms
 from checkpoint_contracts.verdict import Symptom
-from tests.contracts.builders import HUNG, checked, killed, ran, seen, torn, tried, undisturbed
+from tests.contracts.builders import (
+    HUNG,
+    checked,
+    killed,
+    power_lost,
+    ran,
+    seen,
+    torn,
+    tried,
+    undisturbed,
+)
 
 EQUALS = "resume-equals-uninterrupted"
 CORRUPT = "state-never-corrupt"
 SKIPS = "resume-skips-done"
 
-KILL, TORN = killed(7), torn(7)
+POWER = "done-survives-power-loss"
+
+KILL, TORN, LOST = killed(7), torn(7), power_lost(7)
 AGAIN: dict[str, Any] = {
     "events_before": ("start fetch", "done fetch"),
     "events_after": ("start fetch",),
@@ -27,6 +39,13 @@ ROWS: list[tuple[Symptom, CrashPoint, Experiment, set[str]]] = [
     (Symptom.RESUME_FAILED, KILL, tried(KILL, ran(None, signal=11)), {CORRUPT, EQUALS}),
     (Symptom.RESUME_FAILED, TORN, tried(TORN, ran(1)), {CORRUPT}),
     (Symptom.RESUME_FAILED, TORN, tried(TORN, ran(None, signal=6)), {CORRUPT}),
+    (Symptom.RESUME_FAILED, LOST, tried(LOST, ran(1)), {POWER}),
+    (Symptom.RESUME_FAILED, LOST, tried(LOST, ran(None, signal=6)), {POWER}),
+    (Symptom.HANG, LOST, tried(LOST, HUNG), {POWER}),
+    (Symptom.CHECK_HANG, LOST, tried(LOST, check=HUNG), {POWER}),
+    (Symptom.CHECK_FAILED, LOST, tried(LOST, check=checked(exit_code=1)), {POWER}),
+    (Symptom.DIFFERENT_RESULT, LOST, tried(LOST, check=checked("41\n")), {POWER}),
+    (Symptom.DONE_AGAIN, LOST, tried(LOST, **AGAIN), {POWER}),
     (Symptom.HANG, KILL, tried(KILL, HUNG), {EQUALS}),
     (Symptom.HANG, TORN, tried(TORN, HUNG), {CORRUPT}),
     (Symptom.CHECK_HANG, KILL, tried(KILL, check=HUNG), {EQUALS}),
@@ -39,6 +58,8 @@ ROWS: list[tuple[Symptom, CrashPoint, Experiment, set[str]]] = [
     (Symptom.DONE_AGAIN, KILL, tried(KILL, **AGAIN), {SKIPS}),
     (Symptom.DONE_AGAIN, TORN, tried(TORN, **AGAIN), {SKIPS}),
 ]
+
+NEVER_SUM: dict[str, Any] = {"events_before": ("start fetch",), "events_after": ("done fetch",)}
 
 
 @pytest.mark.parametrize(("symptom", "point", "experiment", "broken"), ROWS)
@@ -54,6 +75,33 @@ def test_each_cell(
         assert [(one.contract, one.point, one.symptom) for one in found[name]] == [
             (name, point, symptom)
         ]
+
+
+@pytest.mark.parametrize("point", [KILL, TORN])
+def test_a_stage_never_started_shows_with_a_wrong_result_and_only_then(point: CrashPoint) -> None:
+    wrong = tried(point, check=checked(exit_code=1), **NEVER_SUM)
+    assert symptoms(wrong, undisturbed()) == (Symptom.CHECK_FAILED, Symptom.SKIPPED)
+    assert contracts_broken(Symptom.SKIPPED, point.fault) == (SKIPS,)
+    (finding,) = CATALOGUE[SKIPS].findings(seen(wrong))
+    assert "never ran sum" in finding.headline
+    assert symptoms(tried(point, **NEVER_SUM), undisturbed()) == ()
+    assert symptoms(tried(point, ran(1), **NEVER_SUM), undisturbed()) == (Symptom.RESUME_FAILED,)
+
+
+def test_after_a_power_loss_a_stage_never_started_is_told_by_the_wrong_end_alone() -> None:
+    wrong = tried(LOST, check=checked(exit_code=1), **NEVER_SUM)
+    (finding,) = CATALOGUE[POWER].findings(seen(wrong))
+    assert finding.symptom is Symptom.CHECK_FAILED
+    assert CATALOGUE[SKIPS].findings(seen(wrong)) == ()
+
+
+def test_a_stage_begun_before_the_crash_may_have_been_committed() -> None:
+    begun: dict[str, Any] = {
+        "events_before": ("start fetch", "done fetch", "start sum"),
+        "events_after": (),
+    }
+    wrong = tried(KILL, check=checked("41\n"), **begun)
+    assert symptoms(wrong, undisturbed()) == (Symptom.DIFFERENT_RESULT,)
 
 
 def test_an_experiment_that_ended_well_shows_nothing() -> None:
@@ -95,5 +143,12 @@ def test_a_resume_that_was_never_checked_is_a_gap() -> None:
     assert symptoms(experiment, undisturbed()) == ()
 
 
-def test_starting_over_is_no_cell_of_the_table() -> None:
-    assert [contracts_broken(Symptom.STARTS_OVER, fault) for fault in Fault] == [(), ()]
+def test_what_other_contracts_see_is_no_cell_of_the_table() -> None:
+    for symptom in (
+        Symptom.STARTS_OVER,
+        Symptom.LOST_AFTER_EXIT,
+        Symptom.PARTIAL_OUTPUT,
+        Symptom.OUTPUT_CHANGED,
+        Symptom.RUNS_AGAIN,
+    ):
+        assert {contracts_broken(symptom, fault) for fault in Fault} == {()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
 import stat
@@ -174,6 +175,8 @@ class _RealRun:
         return [Unlink(*place)]
 
     def come_back(self, path: Path) -> list[Effect]:
+        if os.path.lexists(path):  # replacing would be two effects: another matter
+            raise FileExistsError(errno.EEXIST, "refused", path)
         away = min(self.outside.iterdir(), default=self.outside / "none")
         os.link(away, path) if away.is_file() else os.rename(away, path)
         return [Link(*self.place(path), self.node(path))]

@@ -6,6 +6,10 @@ on with the same command, and says its result with ``python SCRIPT check WORKSPA
 ``caught_by`` and ``also`` follow the table at the top of the contract catalogue: a resume that
 exits non-zero after a kill breaks two promises, and one that exits 0 with another result after a
 torn write breaks ``state-never-corrupt``, though the fault may be older than the torn write.
+
+A case is judged with its ``faults``. Most are there for kills and torn writes, and need not survive
+a power loss; those that are there for one are judged with all faults, once under each of their
+``models``.
 """
 
 from __future__ import annotations
@@ -17,6 +21,14 @@ RESUME_EQUALS = "resume-equals-uninterrupted"
 NEVER_CORRUPT = "state-never-corrupt"
 SKIPS_DONE = "resume-skips-done"
 KEEPS_WORK = "resume-keeps-work"
+SURVIVES_POWER_LOSS = "done-survives-power-loss"
+NO_PARTIAL = "no-partial-under-final-name"
+IDEMPOTENT = "resume-is-idempotent"
+
+CRASHES = ("kill", "torn")
+WITH_POWER_LOSS = (*CRASHES, "power-loss")
+DEFAULT_MODEL = "linux"
+ALL_MODELS = ("linux", "posix", "ext4-ordered")
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -31,16 +43,63 @@ class Case:
     also: frozenset[str] = frozenset()
     """Contracts that the same fault breaks too. All others must not fail."""
     capabilities: frozenset[str] = frozenset()
+    outputs: tuple[str, ...] = ()
+    """Globs."""
+    faults: tuple[str, ...] = CRASHES
+    """The faults that it is judged with: a twin is sound under these."""
+    models: tuple[str, ...] = (DEFAULT_MODEL,)
+    """The persistence models under each of which it is judged."""
+    sound_under: frozenset[str] = frozenset()
+    """Those of them under which a mutant's fault cannot show: nothing may fail there."""
+    file: str = ""
+    """The script's stem, if it is not ``mutant_`` or ``sound_`` and the name."""
     note: str = ""
 
     @property
     def script(self) -> Path:
-        return FOLDER / f"{'sound' if self.caught_by is None else 'mutant'}_{self.name}.py"
+        kind = "sound" if self.caught_by is None else "mutant"
+        return FOLDER / f"{self.file or f'{kind}_{self.name}'}.py"
 
     @property
     def expected_failures(self) -> frozenset[str]:
-        """Every contract that must fail, and no other may."""
-        return self.also if self.caught_by is None else self.also | {self.caught_by}
+        """Every contract that must fail, and no other may, under its first model."""
+        return self.expected_under(self.models[0])
+
+    def expected_under(self, model: str) -> frozenset[str]:
+        """Every contract that must fail, and no other may, under a persistence model."""
+        if self.caught_by is None or model in self.sound_under:
+            return frozenset()
+        return self.also | {self.caught_by}
+
+    def options(self, model: str = DEFAULT_MODEL) -> list[str]:
+        """What the command form needs besides the commands.
+
+        Kills and torn writes do not depend on a model: they are judged under the first one only.
+        """
+        faults = self.faults if model == self.models[0] else ("power-loss",)
+        options = [f"--checkpoint-faults={','.join(faults)}"]
+        if "power-loss" in faults:
+            options.append(f"--checkpoint-model={model}")
+        options += [f"--checkpoint-outputs={glob}" for glob in self.outputs]
+        return options + [f"--checkpoint-capability={name}" for name in sorted(self.capabilities)]
+
+
+def lost_with_the_power(
+    name: str, note: str = "", models: tuple[str, ...] = (DEFAULT_MODEL,)
+) -> Case:
+    """A mutant that only a power loss shows."""
+    return Case(
+        name=name,
+        caught_by=SURVIVES_POWER_LOSS,
+        faults=WITH_POWER_LOSS,
+        models=models,
+        note=note,
+    )
+
+
+def sound_without_power(name: str, note: str = "") -> Case:
+    """A twin that survives power losses too, in every model."""
+    return Case(name=name, faults=WITH_POWER_LOSS, models=ALL_MODELS, note=note)
 
 
 MUTANTS = (
@@ -74,8 +133,8 @@ MUTANTS = (
     Case(
         name="skips_one_too_many",
         caught_by=RESUME_EQUALS,
-        note="the catalogue lists it at resume-skips-done; its table judges a stage that never ran "
-        "by the result",
+        also=frozenset({SKIPS_DONE}),
+        note="the stage that was interrupted never runs, and the result lacks its output",
     ),
     Case(
         name="json_in_place",
@@ -108,10 +167,15 @@ MUTANTS = (
     Case(
         name="starts_over",
         caught_by=SKIPS_DONE,
-        also=frozenset({KEEPS_WORK}),
+        also=frozenset({KEEPS_WORK, IDEMPOTENT}),
         note="it writes every output again",
     ),
-    Case(name="repeats_done_stages", caught_by=SKIPS_DONE, note="it writes nothing again"),
+    Case(
+        name="repeats_done_stages",
+        caught_by=SKIPS_DONE,
+        also=frozenset({IDEMPOTENT}),
+        note="it writes nothing again, but its start lines",
+    ),
     Case(name="redoes_last_done", caught_by=SKIPS_DONE),
     Case(
         name="status_only_at_exit",
@@ -127,6 +191,48 @@ MUTANTS = (
     Case(name="only_final_result", caught_by=KEEPS_WORK, note="judged by bytes"),
     Case(name="never_reads_its_checkpoint", caught_by=KEEPS_WORK, note="judged by bytes"),
     Case(name="resumes_from_oldest", caught_by=KEEPS_WORK, note="judged by bytes: 23 of 24"),
+    lost_with_the_power("mkstemp_unsynced", "the rename is kept, and leads to an empty file"),
+    lost_with_the_power("fsync_before_flush"),
+    lost_with_the_power("stale_descriptor"),
+    lost_with_the_power("directory_not_synced", "renames: in every model", ALL_MODELS),
+    lost_with_the_power("last_rename_unsynced"),
+    lost_with_the_power("marker_before_data"),
+    lost_with_the_power("sqlite_synchronous_off"),
+    lost_with_the_power(
+        "sqlite_rollback_full", "the last commit only, by the journal that is back"
+    ),
+    Case(
+        name="journal_without_directory_sync",
+        file="sound_journal_without_directory_sync",
+        caught_by=SURVIVES_POWER_LOSS,
+        faults=WITH_POWER_LOSS,
+        models=ALL_MODELS,
+        sound_under=frozenset({"linux", "ext4-ordered"}),
+        note="no rename: an fsync of the new file persists its name, but not under posix",
+    ),
+    Case(
+        name="unsynced_exit",
+        file="sound_unacknowledged",
+        caught_by=SURVIVES_POWER_LOSS,
+        faults=WITH_POWER_LOSS,
+        capabilities=frozenset({"acknowledges-exit"}),
+        note="what is sound while nothing is acknowledged is not once the exit acknowledges it",
+    ),
+    Case(
+        name="output_in_place",
+        caught_by=NO_PARTIAL,
+        outputs=("out/**/*.txt",),
+        note="the job itself believes no output without its marker",
+    ),
+    Case(
+        name="output_patched_in_place",
+        caught_by=NO_PARTIAL,
+        outputs=("report.txt",),
+        note="torn writes only",
+    ),
+    Case(name="counts_its_starts", caught_by=IDEMPOTENT, outputs=("report.json",)),
+    Case(name="stamps_its_report", caught_by=IDEMPOTENT, outputs=("report.json",)),
+    Case(name="appends_when_finished", caught_by=IDEMPOTENT, outputs=("*.json", "summary.txt")),
 )
 
 TWINS = (
@@ -151,6 +257,25 @@ TWINS = (
     Case(name="pickle_replace", note="twin of pickle_in_place"),
     Case(name="folder_renamed"),
     Case(name="nameless_linked", note="O_TMPFILE + link, and a symbolic link"),
+    sound_without_power("unacknowledged", "nothing is synced, and nothing was said to be done"),
+    sound_without_power("fsync_file_object", "twin of fsync_before_flush"),
+    sound_without_power("fdatasync"),
+    sound_without_power("dsync", "written through O_DSYNC"),
+    sound_without_power("journal_synced"),
+    sound_without_power("odd_names_synced", "twin of odd_names, which syncs nothing"),
+    sound_without_power("sqlite_rollback_extra", "twin of sqlite_rollback_full"),
+    sound_without_power("sqlite_wal_full"),
+    Case(
+        name="json_replace_power",
+        file="sound_json_replace",
+        faults=("power-loss",),
+        models=ALL_MODELS,
+        capabilities=frozenset({"acknowledges-exit"}),
+        note="its kills are judged above; twin of unsynced_exit",
+    ),
+    Case(name="outputs_arrive", outputs=("out/**/*.txt",), note="rename, link, renamed folder"),
+    Case(name="counts_starts_apart", outputs=("report.json",), note="twin of counts_its_starts"),
+    Case(name="rewrites_the_same", outputs=("report.json",), note="twin of stamps_its_report"),
 )
 
 CASES = MUTANTS + TWINS

@@ -1,4 +1,8 @@
-"""Calls that put bytes into files: write and its kin, copies between descriptors, sizes."""
+"""Calls that put bytes from memory into files: write and its kin.
+
+A write that reaches the caller's RLIMIT_FSIZE is cut there, and fails with EFBIG and SIGXFSZ beyond
+it, as in the kernel: what is done here is under our own limit, which is as high as it may be.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,26 @@ import errno
 import fcntl
 import mmap
 import os
+import signal
 import struct
 from typing import Final
 
 from pytest_checkpoint.record import kernel
-from pytest_checkpoint.record.caller import Caller, AT_FDCWD, PassOn, is_regular
-from pytest_checkpoint.record.operations import (
-    Allocate,
-    Effect,
-    Event,
-    Origin,
-    Truncate,
-    Write,
-)
-from pytest_checkpoint.record.recorder import Recorder, modified, number_of
-from pytest_checkpoint.record.reply import Failure, Reply, Value
+from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.operations import Event, Origin, Write
+from pytest_checkpoint.record.policy import Refused
+from pytest_checkpoint.record.recorder import Recorder, number_of
+from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
+from pytest_checkpoint.record.tracked import identity_of
 from pytest_checkpoint.tree.image import NodeId
 
 Arguments = tuple[int, ...]
 
 _MOST: Final = 0x7FFFF000
 """The kernel writes no more than this in one call."""
-_COPY_MOST: Final = 64 << 20
-"""Copies between descriptors may stop short; callers go on."""
 _VECTORS_MOST: Final = 1024
 _RWF_SYNCED: Final = 2 | 4  # RWF_DSYNC | RWF_SYNC
-_RWF_APPEND: Final = 16
-_KEEP_SIZE, _PUNCH_HOLE, _COLLAPSE, _ZERO_RANGE, _INSERT = 1, 2, 8, 16, 32
+_RWF_APPEND, _RWF_NOAPPEND = 16, 32
 
 
 def write(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -62,14 +59,15 @@ def pwritev2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 
 
 def _vectors(caller: Caller, address: int, count: int) -> list[tuple[int, int]]:
-    count &= 0xFFFFFFFF
     if count > _VECTORS_MOST:
         raise PassOn
     packed = caller.memory([(address, 16 * count)])
     left = _MOST
     ranges = []
-    for base, length in struct.iter_unpack("=QQ", packed):
-        length = min(length, left)
+    for base, wanted in struct.iter_unpack("=QQ", packed):
+        if wanted >> 63:
+            raise PassOn
+        length = min(wanted, left)
         left -= length
         ranges.append((base, length))
     return ranges
@@ -85,35 +83,47 @@ def _put(
     flags: int = 0,
 ) -> Reply:
     """``source``: ranges of the caller's memory, or (address, count) of an iovec array."""
-    is_events = recorder.is_events(caller, number)
-    node = None if is_events else recorder.tracked_file(caller, number)
-    ranges = source if isinstance(source, list) else _vectors(caller, *source)
     copy = caller.copy(number)
     try:
+        status = os.fstat(copy)
+        is_events = identity_of(status) == recorder.tree.events
+        node = None if is_events else recorder.file(status)
+        if node is None and not is_events:
+            raise PassOn
         mode = fcntl.fcntl(copy, fcntl.F_GETFL)
-        if mode & os.O_ACCMODE == os.O_RDONLY or (offset is not None and offset >> 63):
+        if not writable(mode) or (offset is not None and offset >> 63):
             raise PassOn
-        data = caller.memory(ranges)
-        if node is None:
-            return _put_event(recorder, caller, call, copy, data)
+        ranges = source if isinstance(source, list) else _vectors(caller, *source)
+        data = caller.readable_memory(ranges)
         if not data:
-            raise PassOn
+            if not any(length for _, length in ranges):
+                raise PassOn
+            return Failure(errno.EFAULT)
         recorder.catch_up(caller)
-        return _put_data(recorder, caller, call, node, copy, data, offset, flags, mode)
+        if node is None:
+            return _put_event(recorder, caller, call, copy, data, mode)
+        return put_data(recorder, caller, call, node, copy, data, offset, flags, mode)
     finally:
         os.close(copy)
 
 
 def _put_event(
-    recorder: Recorder, caller: Caller, call: str, copy: int, data: bytearray
+    recorder: Recorder, caller: Caller, call: str, copy: int, data: bytearray, mode: int
 ) -> Reply:
-    recorder.catch_up(caller)
-    count = os.write(copy, data)
+    if not mode & os.O_APPEND and os.lseek(copy, 0, os.SEEK_CUR) != os.fstat(copy).st_size:
+        raise Refused(
+            "the job wrote over lines of $CHECKPOINT_EVENTS: it was refused; open that file for "
+            "appending (mode 'a' in Python, >> in a shell)"
+        )
+    try:
+        count = os.write(copy, data)
+    except OSError as error:
+        return Failure(number_of(error))
     recorder.record(caller, call, b"events", Event(bytes(data[:count])))
     return Value(count)
 
 
-def _put_data(
+def put_data(
     recorder: Recorder,
     caller: Caller,
     call: str,
@@ -124,13 +134,18 @@ def _put_data(
     flags: int,
     mode: int,
 ) -> Reply:
+    """Write ``data`` as the call would and write it down."""
     path = recorder.tree.path(node)
-    if mode & os.O_APPEND or flags & _RWF_APPEND:
+    if (mode & os.O_APPEND and not flags & _RWF_NOAPPEND) or flags & _RWF_APPEND:
         start = os.fstat(copy).st_size
     elif offset is None:
         start = os.lseek(copy, 0, os.SEEK_CUR)
     else:
         start = offset
+    room = allowed(caller, start, start + len(data)) - start
+    if room <= 0:
+        return too_big(recorder, caller, call, path)
+    del data[room:]
     buffer: bytearray | mmap.mmap = data
     if mode & os.O_DIRECT:  # wants aligned memory; a map of its own is
         buffer = mmap.mmap(-1, len(data))
@@ -147,169 +162,30 @@ def _put_data(
         return Failure(number_of(error))
     durable = bool(mode & os.O_DSYNC or flags & _RWF_SYNCED)  # O_SYNC contains O_DSYNC
     effect = Write(node, start, memoryview(data)[:count], Origin.CALL, durable)
-    recorder.mapped.refresh(node)
-    recorder.record(caller, call, path, effect, modified(node, os.fstat(copy)))
+    recorder.mapped.refresh(node, start)
+    recorder.record(caller, call, path, effect, *recorder.modified(node, os.fstat(copy)))
     return Value(count)
 
 
-def sendfile(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    target, source, source_offset, count = arguments[:4]
-    return _copy(recorder, caller, "sendfile", (source, source_offset), (target, 0), count)
+def writable(mode: int) -> bool:
+    """Whether the status flags of an open file allow writing."""
+    return not mode & os.O_PATH and mode & os.O_ACCMODE != os.O_RDONLY
 
 
-def copy_file_range(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    source, source_offset, target, target_offset, count = arguments[:5]
-    return _copy(
-        recorder,
-        caller,
-        "copy_file_range",
-        (source, source_offset),
-        (target, target_offset),
-        count,
-    )
+def allowed(caller: Caller, size: int, wanted: int) -> int:
+    """How far a file of ``size`` bytes may grow towards ``wanted``."""
+    if wanted <= size:
+        return wanted
+    limit = caller.file_size_limit
+    return wanted if limit is None else min(wanted, limit)
 
 
-def splice(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    """Into a recorded file: refused as a file system without splice would, so that callers write.
-
-    What is in a pipe cannot be read without taking it.
-    """
-    recorder.tracked_file(caller, arguments[2])
-    return Failure(errno.EINVAL)
-
-
-def _copy(
-    recorder: Recorder,
-    caller: Caller,
-    call: str,
-    source: tuple[int, int],
-    target: tuple[int, int],
-    count: int,
-) -> Reply:
-    """Each end: (descriptor, address of its offset or 0 for the descriptor's own)."""
-    node = recorder.tracked_file(caller, target[0])
-    if not is_regular(caller.descriptor_status(source[0])):
-        return Failure(errno.EINVAL)
-    output = caller.copy(target[0])
+def too_big(recorder: Recorder, caller: Caller, call: str, path: bytes) -> Reply:
+    """RLIMIT_FSIZE is reached."""
     try:
-        input_ = caller.copy(source[0])
-        try:
-            mode = fcntl.fcntl(output, fcntl.F_GETFL)
-            if mode & os.O_ACCMODE == os.O_RDONLY:
-                raise PassOn
-            position = _offset(caller, input_, source[1])
-            data = bytearray(os.pread(input_, min(count, _COPY_MOST), position))
-            if not data:
-                return Value(0)
-            offset = _offset(caller, output, target[1]) if target[1] else None
-            recorder.catch_up(caller)
-            reply = _put_data(recorder, caller, call, node, output, data, offset, 0, mode)
-            if isinstance(reply, Value):
-                _advance(caller, input_, source[1], position + reply.value)
-                if offset is not None:
-                    _advance(caller, output, target[1], offset + reply.value)
-            return reply
-        finally:
-            os.close(input_)
-    finally:
-        os.close(output)
-
-
-def _offset(caller: Caller, descriptor: int, address: int) -> int:
-    if not address:
-        return os.lseek(descriptor, 0, os.SEEK_CUR)
-    return int.from_bytes(caller.memory([(address, 8)]), "little", signed=True)
-
-
-def _advance(caller: Caller, descriptor: int, address: int, position: int) -> None:
-    if address:
-        caller.put(address, position.to_bytes(8, "little", signed=True))
-    else:
-        os.lseek(descriptor, position, os.SEEK_SET)
-
-
-def ftruncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    number, size = arguments[:2]
-    node = recorder.tracked_file(caller, number)
-    copy = caller.copy(number)
-    try:
-        if fcntl.fcntl(copy, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY or size >> 63:
-            raise PassOn
-        recorder.catch_up(caller)
-        return _resize(recorder, caller, "ftruncate", node, copy, size)
-    finally:
-        os.close(copy)
-
-
-def truncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    place = caller.place(AT_FDCWD, caller.string(arguments[0]), follow=True)
-    try:
-        status = place.lookup()
-        node = recorder.tree.file(status) if status and is_regular(status) else None
-        if node is None or arguments[1] >> 63:
-            recorder.policy.overwrite(place.real_path(), status, "truncate")
-            raise PassOn
-        recorder.catch_up(caller)
-        try:
-            with caller.rights():
-                file = os.open(place.name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=place.directory)
-        except OSError as error:
-            return Failure(number_of(error))
-        try:
-            return _resize(recorder, caller, "truncate", node, file, arguments[1])
-        finally:
-            os.close(file)
-    finally:
-        place.close()
-
-
-def _resize(
-    recorder: Recorder, caller: Caller, call: str, node: NodeId, descriptor: int, size: int
-) -> Reply:
-    path = recorder.tree.path(node)
-    try:
-        os.ftruncate(descriptor, size)
+        kernel.signal_thread(caller.process, caller.thread, signal.SIGXFSZ)
     except OSError as error:
-        recorder.record(caller, call, path, error=number_of(error))
-        return Failure(number_of(error))
-    recorder.mapped.refresh(node)
-    effects: tuple[Effect, ...] = (
-        Truncate(node, size),
-        modified(node, os.fstat(descriptor)),
-    )
-    recorder.record(caller, call, path, *effects)
-    return Value()
-
-
-def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    number, mode, offset, length = arguments[:4]
-    mode &= 0xFFFFFFFF
-    node = recorder.tracked_file(caller, number)
-    if mode & (_COLLAPSE | _INSERT):
-        return Failure(errno.EOPNOTSUPP)  # as on tmpfs: callers must have another way
-    copy = caller.copy(number)
-    try:
-        recorder.catch_up(caller)
-        path = recorder.tree.path(node)
-        try:
-            kernel.fallocate(copy, mode, signed64(offset), signed64(length))
-        except OSError as error:
-            recorder.record(caller, "fallocate", path, error=number_of(error))
-            return Failure(number_of(error))
-        recorder.mapped.refresh(node)
-        effect = Allocate(
-            node,
-            offset,
-            length,
-            zero=bool(mode & (_PUNCH_HOLE | _ZERO_RANGE)),
-            keep_size=bool(mode & _KEEP_SIZE),
-        )
-        recorder.record(caller, "fallocate", path, effect, modified(node, os.fstat(copy)))
-        return Value()
-    finally:
-        os.close(copy)
-
-
-def signed64(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
-
+        if error.errno not in (errno.ESRCH, errno.EPERM):
+            raise
+    recorder.record(caller, call, path, error=errno.EFBIG)
+    return Failure(errno.EFBIG)

@@ -12,16 +12,18 @@ import os
 import stat
 from typing import Final
 
-from pytest_checkpoint.record.caller import Caller, PassOn, is_regular, signed
+from pytest_checkpoint.record.caller import Caller, is_regular, signed
 from pytest_checkpoint.record.operations import Sync
 from pytest_checkpoint.record.recorder import Recorder
-from pytest_checkpoint.record.reply import Reply, Value
+from pytest_checkpoint.record.reply import PassOn, Reply, Value
+from pytest_checkpoint.record.tracked import identity_of
 from pytest_checkpoint.tree.image import NodeId
 
 Arguments = tuple[int, ...]
 
 _PROT_WRITE: Final = 2
 _MS_SYNC: Final = 4
+_MAP_ANONYMOUS: Final = 0x20
 
 
 def fsync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -36,7 +38,7 @@ def _sync_one(
     recorder: Recorder, caller: Caller, call: str, number: int, *, data_only: bool
 ) -> Reply:
     status = caller.descriptor_status(number)
-    if recorder.is_events(caller, number):
+    if identity_of(status) == recorder.tree.events:
         return Value()
     node: NodeId | None = None
     if is_regular(status):
@@ -68,7 +70,7 @@ def syncfs(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 def mmap(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     """Notified for shared mappings; one of a recorded file begins to be watched."""
     number = signed(arguments[4])
-    if number < 0:
+    if number < 0 or arguments[3] & _MAP_ANONYMOUS:
         raise PassOn
     node = recorder.tracked_file(caller, number)
     if arguments[2] & _PROT_WRITE:
@@ -82,12 +84,8 @@ def mprotect(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     """A shared mapping that was read-only may become writable."""
     if recorder.shared_readable:
         start, length = arguments[:2]
-        for path, node in _mapped_in(recorder, caller, start, start + length):
-            descriptor = _descriptor_of(caller, path)
-            if descriptor is not None:
-                recorder.begin_mapping(caller, "mprotect", node, descriptor)
-            else:
-                recorder.mapped.unreadable.append(node)
+        for identity, node in _mapped_in(recorder, caller, start, start + length):
+            recorder.begin_mapping(caller, "mprotect", node, _descriptor_of(caller, identity))
     raise PassOn
 
 
@@ -96,9 +94,7 @@ def msync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     if flags & _MS_SYNC:
         for _, node in _mapped_in(recorder, caller, start, start + length):
             recorder.catch_up(caller)
-            recorder.record(
-                caller, "msync", recorder.tree.path(node), Sync(node, data_only=True)
-            )
+            recorder.record(caller, "msync", recorder.tree.path(node), Sync(node, data_only=True))
     raise PassOn
 
 

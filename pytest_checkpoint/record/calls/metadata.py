@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_checkpoint.record.caller import AT_FDCWD, Caller, PassOn, signed
+from pytest_checkpoint.record.caller import AT_FDCWD, Caller, signed
 from pytest_checkpoint.record.operations import Effect, SetAttribute, SetMode, SetOwner, SetTime
 from pytest_checkpoint.record.recorder import Recorder, number_of
-from pytest_checkpoint.record.reply import Failure, Reply, Value
+from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
 from pytest_checkpoint.tree.image import NodeId
 
 Arguments = tuple[int, ...]
@@ -26,7 +26,7 @@ _VALUE_MOST: Final = 65536
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A recorded inode and a path of ours that leads to it, links not followed."""
+    """A recorded inode and a path of ours that leads to it, also if it is a symbolic link."""
 
     node: NodeId
     path: bytes
@@ -40,16 +40,11 @@ def _at(
     change: Callable[[_Target], Effect],
 ) -> Reply:
     """``where``: directory descriptor, address of the path, whether to follow a final link."""
-    place = caller.place(where[0], caller.string(where[1]), follow=where[2])
+    handle = caller.handle(where[0], caller.string(where[1]), follow=where[2])
     try:
-        status = place.lookup()
-        node = _node(recorder, status)
-        if node is None:
-            raise PassOn
-        target = _Target(node, place.path_through_descriptor())
-        return _change(recorder, caller, call, target, change)
+        return _change(recorder, caller, call, handle, change)
     finally:
-        place.close()
+        os.close(handle)
 
 
 def _of_descriptor(
@@ -59,46 +54,39 @@ def _of_descriptor(
     number: int,
     change: Callable[[_Target], Effect],
 ) -> Reply:
-    node = _node(recorder, caller.descriptor_status(number))
-    if node is None:
-        raise PassOn
     copy = caller.copy(number)
     try:
-        return _change(recorder, caller, call, _Target(node, b"/proc/self/fd/%d" % copy), change)
+        return _change(recorder, caller, call, copy, change)
     finally:
         os.close(copy)
-
-
-def _node(recorder: Recorder, status: os.stat_result | None) -> NodeId | None:
-    if status is None:
-        return None
-    if stat.S_ISDIR(status.st_mode):
-        return recorder.tree.directory((status.st_dev, status.st_ino))
-    return recorder.tree.file(status)
 
 
 def _change(
     recorder: Recorder,
     caller: Caller,
     call: str,
-    target: _Target,
+    descriptor: int,
     change: Callable[[_Target], Effect],
 ) -> Reply:
+    before = os.fstat(descriptor)
+    if stat.S_ISDIR(before.st_mode):
+        node = recorder.tree.directory((before.st_dev, before.st_ino))
+    else:
+        node = recorder.tree.file(before)
+    if node is None:
+        raise PassOn
     recorder.catch_up(caller)
-    path = recorder.tree.path(target.node)
+    shown = recorder.tree.path(node)
     try:
-        with caller.rights():
-            effect = change(target)
+        effects = [change(_Target(node, b"/proc/self/fd/%d" % descriptor))]
     except OSError as error:
-        recorder.record(caller, call, path, error=number_of(error))
+        recorder.record(caller, call, shown, error=number_of(error))
         return Failure(number_of(error))
-    recorder.record(caller, call, path, effect)
+    now = os.fstat(descriptor)
+    if now.st_mode != before.st_mode and not isinstance(effects[0], SetMode):
+        effects.append(SetMode(node, stat.S_IMODE(now.st_mode)))  # chown clears bits, an ACL sets
+    recorder.record(caller, call, shown, *effects)
     return Value()
-
-
-def _follows(target: _Target) -> bool:
-    """Magic links to a descriptor must be followed, names must not (they were resolved)."""
-    return target.path.count(b"/") == 4
 
 
 # --- mode ---
@@ -106,8 +94,9 @@ def _follows(target: _Target) -> bool:
 
 def _mode(mode: int) -> Callable[[_Target], Effect]:
     def change(target: _Target) -> Effect:
-        os.chmod(target.path, mode & 0o7777)  # a final link cannot stand here, see chmod(2)
-        return SetMode(target.node, mode & 0o7777)
+        os.chmod(target.path, mode & 0o7777)
+        now = os.stat(target.path)  # without the bits that the caller may not set
+        return SetMode(target.node, stat.S_IMODE(now.st_mode))
 
     return change
 
@@ -131,13 +120,12 @@ def fchmodat2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
     if flags & _AT_EMPTY_PATH and not caller.string(arguments[1]):
         return _of_descriptor(recorder, caller, "fchmodat2", arguments[0], _mode(arguments[2]))
     if flags & _AT_SYMLINK_NOFOLLOW:
-        place = caller.place(arguments[0], caller.string(arguments[1]), follow=False)
+        handle = caller.handle(arguments[0], caller.string(arguments[1]), follow=False)
         try:
-            status = place.lookup()
+            if stat.S_ISLNK(os.fstat(handle).st_mode):
+                raise PassOn  # the kernel refuses it: links have no mode
         finally:
-            place.close()
-        if status is not None and stat.S_ISLNK(status.st_mode):
-            raise PassOn  # the kernel refuses it: links have no mode
+            os.close(handle)
     where = (arguments[0], arguments[1], True)
     return _at(recorder, caller, "fchmodat2", where, _mode(arguments[2]))
 
@@ -147,8 +135,8 @@ def fchmodat2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
 
 def _owner(user: int, group: int) -> Callable[[_Target], Effect]:
     def change(target: _Target) -> Effect:
-        os.chown(target.path, signed(user), signed(group), follow_symlinks=_follows(target))
-        now = os.stat(target.path, follow_symlinks=_follows(target))
+        os.chown(target.path, signed(user), signed(group))
+        now = os.stat(target.path)
         return SetOwner(target.node, now.st_uid, now.st_gid)
 
     return change
@@ -186,15 +174,14 @@ Stamp = tuple[int, int]
 
 def _times(stamps: tuple[Stamp, Stamp] | None) -> Callable[[_Target], Effect]:
     def change(target: _Target) -> Effect:
-        follow = _follows(target)
-        before = os.stat(target.path, follow_symlinks=follow)
+        before = os.stat(target.path)
         if stamps is None:
-            os.utime(target.path, follow_symlinks=follow)
+            os.utime(target.path)
         else:
             accessed = _nanoseconds(stamps[0], before.st_atime_ns)
             changed = _nanoseconds(stamps[1], before.st_mtime_ns)
-            os.utime(target.path, ns=(accessed, changed), follow_symlinks=follow)
-        return SetTime(target.node, os.stat(target.path, follow_symlinks=follow).st_mtime_ns)
+            os.utime(target.path, ns=(accessed, changed))
+        return SetTime(target.node, os.stat(target.path).st_mtime_ns)
 
     return change
 
@@ -212,6 +199,10 @@ def _stamps(caller: Caller, address: int, unit: int) -> tuple[Stamp, Stamp] | No
     if not address:
         return None
     numbers = struct.unpack("=4q", caller.memory([(address, 32)]))
+    for fraction in (numbers[1], numbers[3]):
+        special = unit == 1 and fraction in (_UTIME_NOW, _UTIME_OMIT)
+        if not special and not 0 <= fraction * unit < 1_000_000_000:
+            raise PassOn  # the kernel refuses it
     return (numbers[0], numbers[1] * unit), (numbers[2], numbers[3] * unit)
 
 
@@ -247,17 +238,16 @@ def utime(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 # --- extended attributes ---
 
 
-def _set_attribute(caller: Caller, name: int, value: int, size: int, flags: int) -> Callable[
-    [_Target], Effect
-]:
+def _set_attribute(
+    caller: Caller, name: int, value: int, size: int, flags: int
+) -> Callable[[_Target], Effect]:
     if size > _VALUE_MOST:
         raise PassOn
     key = caller.string(name)
     data = bytes(caller.memory([(value, size)]))
 
     def change(target: _Target) -> Effect:
-        follow = _follows(target)
-        os.setxattr(target.path, key, data, flags & 0xFFFFFFFF, follow_symlinks=follow)
+        os.setxattr(target.path, key, data, flags & 0xFFFFFFFF)
         return SetAttribute(target.node, key, data)
 
     return change
@@ -267,7 +257,7 @@ def _remove_attribute(caller: Caller, name: int) -> Callable[[_Target], Effect]:
     key = caller.string(name)
 
     def change(target: _Target) -> Effect:
-        os.removexattr(target.path, key, follow_symlinks=_follows(target))
+        os.removexattr(target.path, key)
         return SetAttribute(target.node, key, None)
 
     return change

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
-import stat
-from collections.abc import Callable
 from typing import Final
 
 from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.arrival import arrival
-from pytest_checkpoint.record.caller import AT_FDCWD, Caller, PassOn, Place
-from pytest_checkpoint.record.operations import Create, Link, NodeKind, Rename, Unlink
-from pytest_checkpoint.record.recorder import Recorder, modified, number_of, touched
-from pytest_checkpoint.record.reply import Failure, Reply, Value
+from pytest_checkpoint.record.caller import AT_FDCWD, Caller, Place, signed
+from pytest_checkpoint.record.operations import Link, Rename, Unlink
+from pytest_checkpoint.record.recorder import Recorder, number_of, touched
+from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
 from pytest_checkpoint.record.tracked import EVENTS
 from pytest_checkpoint.tree.image import ROOT, NodeId
 
@@ -23,10 +20,10 @@ Arguments = tuple[int, ...]
 _AT_REMOVEDIR: Final = 0x200
 _AT_SYMLINK_FOLLOW: Final = 0x400
 _AT_EMPTY_PATH: Final = 0x1000
-_RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+_RENAME_NOREPLACE, _RENAME_EXCHANGE, _RENAME_WHITEOUT = 1, 2, 4
 
 
-def _parent(recorder: Recorder, place: Place) -> NodeId | None:
+def parent_of(recorder: Recorder, place: Place) -> NodeId | None:
     """The recorded directory of a place; None for outside and for the events file."""
     parent = recorder.directory(place)
     if parent == ROOT and place.name == EVENTS:
@@ -38,7 +35,9 @@ def _parent(recorder: Recorder, place: Place) -> NodeId | None:
 
 
 def rename(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    return _rename(recorder, caller, "rename", (AT_FDCWD, arguments[0]), (AT_FDCWD, arguments[1]), 0)
+    return _rename(
+        recorder, caller, "rename", (AT_FDCWD, arguments[0]), (AT_FDCWD, arguments[1]), 0
+    )
 
 
 def renameat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -67,38 +66,53 @@ def _rename(
 def _move(
     recorder: Recorder, caller: Caller, call: str, source: Place, target: Place, flags: int
 ) -> Reply:
-    parents = (_parent(recorder, source), _parent(recorder, target))
+    parents = (parent_of(recorder, source), parent_of(recorder, target))
     status = source.lookup()
     if parents[0] is None or parents[1] is None:
         _check_outside(recorder, source, target, parents, status, flags)
-    if parents == (None, None) or status is None:
+    if parents == (None, None):
         raise PassOn
+    if flags & _RENAME_WHITEOUT:
+        return Failure(errno.EINVAL)  # as on most file systems
+    if flags & _RENAME_EXCHANGE and None in parents:
+        return Failure(errno.EXDEV)  # as if the recorded tree were a file system of its own
     recorder.catch_up(caller)
     replaced = target.lookup()
     try:
-        with caller.rights():
-            kernel.rename_with_flags(
-                source.directory, source.name, target.directory, target.name, flags
-            )
+        kernel.rename_with_flags(
+            source.directory, source.argument, target.directory, target.argument, flags
+        )
     except OSError as error:
-        shown = b"" if parents[0] is None else recorder.tree.path_of(parents[0], source.name)
-        recorder.record(caller, call, shown, error=number_of(error))
+        _record_failed_move(recorder, caller, call, (source, target), parents, number_of(error))
         return Failure(number_of(error))
     if parents[0] is None or parents[1] is None:
-        recorder.policy.note_renamed(source.real_path(), target.real_path())
+        arrives = parents[1] is not None
+        recorder.policy.note_renamed(source.real_path(), target.real_path(), arrives=arrives)
     if parents[0] is not None and parents[1] is not None:
-        _record_move(
-            recorder, caller, call, (parents[0], source), (parents[1], target), flags
-        )
+        _record_move(recorder, caller, call, (parents[0], source), (parents[1], target), flags)
     elif parents[0] is not None:
-        _record_departure(recorder, caller, call, parents[0], source, flags)
+        recorder.policy.note_created(target.real_path())
+        _record_departure(recorder, caller, call, parents[0], source)
     elif parents[1] is not None:
         path = recorder.tree.path_of(parents[1], target.name)
         effects = arrival(recorder.tree, parents[1], target, replaced=replaced is not None)
-        recorder.record(
-            caller, call, source.real_path(), *effects, target_path=path
-        )
+        recorder.record(caller, call, source.real_path(), *effects, target_path=path)
     return Value()
+
+
+def _record_failed_move(
+    recorder: Recorder,
+    caller: Caller,
+    call: str,
+    places: tuple[Place, Place],
+    parents: tuple[NodeId | None, NodeId | None],
+    error: int,
+) -> None:
+    shown = [
+        place.real_path() if parent is None else recorder.tree.path_of(parent, place.name)
+        for place, parent in zip(places, parents, strict=True)
+    ]
+    recorder.record(caller, call, shown[0], target_path=shown[1], error=error)
 
 
 def _check_outside(
@@ -115,12 +129,8 @@ def _check_outside(
         recorder.policy.overwrite(source.real_path(), status, "rename away")
     if parents[1] is None and not flags & _RENAME_NOREPLACE:
         recorder.policy.overwrite(target.real_path(), target.lookup(), "rename over")
-        if parents[0] is not None:
-            recorder.policy.note_created(target.real_path())
     if parents == (None, None):
-        recorder.policy.note_renamed(source.real_path(), target.real_path())
-    if flags & _RENAME_EXCHANGE and None in parents and parents != (None, None):
-        raise PassOn
+        recorder.policy.note_renamed(source.real_path(), target.real_path(), arrives=False)
 
 
 def _record_move(
@@ -148,7 +158,7 @@ def _record_move(
 
 
 def _record_departure(
-    recorder: Recorder, caller: Caller, call: str, parent: NodeId, source: Place, flags: int
+    recorder: Recorder, caller: Caller, call: str, parent: NodeId, source: Place
 ) -> None:
     path = recorder.tree.path_of(parent, source.name)
     recorder.tree.unlink(parent, source.name)
@@ -176,7 +186,7 @@ def linkat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 def _link(recorder: Recorder, caller: Caller, call: str, arguments: Arguments) -> Reply:
     target = caller.place(arguments[2], caller.string(arguments[3]), follow=False)
     try:
-        parent = _parent(recorder, target)
+        parent = parent_of(recorder, target)
         if parent is None:
             if target.lookup() is None:
                 recorder.policy.note_created(target.real_path())
@@ -200,30 +210,30 @@ def _make_link(caller: Caller, arguments: Arguments, target: Place) -> bytes:
     flags = arguments[4] & 0xFFFFFFFF
     rewritten = caller.rewritten(path)
     through = flags & _AT_SYMLINK_FOLLOW and caller.is_process_descriptor(rewritten)
-    if through or (not path and flags & _AT_EMPTY_PATH):
-        number = int(rewritten.rsplit(b"/", 1)[1]) if through else arguments[0]
-        copy = caller.copy(number)
+    if through or (not path and flags & _AT_EMPTY_PATH and signed(arguments[0]) != AT_FDCWD):
+        if through:
+            copy = caller.handle(AT_FDCWD, rewritten, follow=True)
+        else:
+            copy = caller.copy(arguments[0])
         try:
-            with caller.rights():
-                os.link(
-                    b"/proc/self/fd/%d" % copy,
-                    target.name,
-                    dst_dir_fd=target.directory,
-                    follow_symlinks=True,
-                )
+            os.link(
+                b"/proc/self/fd/%d" % copy,
+                target.argument,
+                dst_dir_fd=target.directory,
+                follow_symlinks=True,
+            )
             return b"(unnamed)"
         finally:
             os.close(copy)
     source = caller.place(arguments[0], path, follow=bool(flags & _AT_SYMLINK_FOLLOW))
     try:
-        with caller.rights():
-            os.link(
-                source.name,
-                target.name,
-                src_dir_fd=source.directory,
-                dst_dir_fd=target.directory,
-                follow_symlinks=False,
-            )
+        os.link(
+            source.argument,
+            target.argument,
+            src_dir_fd=source.directory,
+            dst_dir_fd=target.directory,
+            follow_symlinks=False,
+        )
         return source.real_path()
     finally:
         source.close()
@@ -273,16 +283,15 @@ def _unlink(
 ) -> Reply:
     place = caller.place(base, caller.string(address), follow=False)
     try:
-        parent = _parent(recorder, place)
+        parent = parent_of(recorder, place)
         if parent is None:
-            if recorder.directory(place) is None:
+            if not directory or _is_empty(place):
                 recorder.policy.overwrite(place.real_path(), place.lookup(), "remove")
             raise PassOn
         recorder.catch_up(caller)
         path = recorder.tree.path_of(parent, place.name)
         try:
-            with caller.rights():
-                (os.rmdir if directory else os.unlink)(place.name, dir_fd=place.directory)
+            (os.rmdir if directory else os.unlink)(place.argument, dir_fd=place.directory)
         except OSError as error:
             recorder.record(caller, call, path, error=number_of(error))
             return Failure(number_of(error))
@@ -295,149 +304,13 @@ def _unlink(
         place.close()
 
 
-# --- new names ---
-
-
-def mkdir(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    return _mkdir(recorder, caller, "mkdir", AT_FDCWD, arguments[0], arguments[1])
-
-
-def mkdirat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    return _mkdir(recorder, caller, "mkdirat", arguments[0], arguments[1], arguments[2])
-
-
-def _mkdir(
-    recorder: Recorder, caller: Caller, call: str, base: int, address: int, mode: int
-) -> Reply:
-    def make(place: Place) -> None:
-        os.mkdir(place.name, mode & 0o7777, dir_fd=place.directory)
-
-    path = caller.string(address)
-    return _create(recorder, caller, call, base, path, NodeKind.DIRECTORY, make)
-
-
-def symlink(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    return _symlink(recorder, caller, "symlink", arguments[0], AT_FDCWD, arguments[1])
-
-
-def symlinkat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    return _symlink(recorder, caller, "symlinkat", arguments[0], arguments[1], arguments[2])
-
-
-def _symlink(
-    recorder: Recorder, caller: Caller, call: str, content: int, base: int, address: int
-) -> Reply:
-    target = caller.string(content)
-
-    def make(place: Place) -> None:
-        os.symlink(target, place.name, dir_fd=place.directory)
-
-    path = caller.string(address)
-    return _create(recorder, caller, call, base, path, NodeKind.SYMLINK, make, target)
-
-
-def mknod(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    return _mknod(recorder, caller, "mknod", AT_FDCWD, *arguments[:3])
-
-
-def mknodat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    return _mknod(recorder, caller, "mknodat", *arguments[:4])
-
-
-_KINDS: Final = {
-    0: NodeKind.FILE,
-    stat.S_IFREG: NodeKind.FILE,
-    stat.S_IFIFO: NodeKind.FIFO,
-    stat.S_IFSOCK: NodeKind.SOCKET,
-    stat.S_IFCHR: NodeKind.DEVICE,
-    stat.S_IFBLK: NodeKind.DEVICE,
-}
-
-
-def _mknod(
-    recorder: Recorder, caller: Caller, call: str, base: int, address: int, mode: int, device: int
-) -> Reply:
-    mode &= 0xFFFFFFFF
-    kind = _KINDS.get(stat.S_IFMT(mode))
-    if kind is None:
-        raise PassOn
-
-    def make(place: Place) -> None:
-        os.mknod(place.name, mode, device, dir_fd=place.directory)
-
-    return _create(recorder, caller, call, base, caller.string(address), kind, make)
-
-
-def bind(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    """A socket's name on a path. Bound from the caller's directory: its name stays as given."""
-    number, address, length = arguments[:3]
-    length &= 0xFFFFFFFF
-    raw = bytes(caller.memory([(address, min(length, 110))]))
-    if len(raw) < 3 or int.from_bytes(raw[:2], "little") != socket.AF_UNIX or not raw[2]:
-        raise PassOn
-    path = raw[2:].split(b"\0", 1)[0]
-
-    def make(place: Place) -> None:
-        copy = caller.copy(number)
-        here = os.open(b".", os.O_PATH | os.O_DIRECTORY)
-        try:
-            base = caller.base(AT_FDCWD)
-            try:
-                os.fchdir(base)
-                with socket.socket(fileno=os.dup(copy)) as ours:
-                    ours.bind(path)
-            finally:
-                os.fchdir(here)
-                os.close(base)
-        finally:
-            os.close(here)
-            os.close(copy)
-
-    return _create(recorder, caller, "bind", AT_FDCWD, path, NodeKind.SOCKET, make)
-
-
-def _create(
-    recorder: Recorder,
-    caller: Caller,
-    call: str,
-    base: int,
-    path: bytes,
-    kind: NodeKind,
-    make: Callable[[Place], None],
-    target: bytes = b"",
-) -> Reply:
-    place = caller.place(base, path, follow=False)
+def _is_empty(place: Place) -> bool:
+    """Whether rmdir could succeed."""
     try:
-        parent = _parent(recorder, place)
-        if parent is None:
-            if place.lookup() is None:
-                recorder.policy.note_created(place.real_path())
-            raise PassOn
-        recorder.catch_up(caller)
-        shown = recorder.tree.path_of(parent, place.name)
-        try:
-            with caller.rights():
-                make(place)
-        except OSError as error:
-            recorder.record(caller, call, shown, error=number_of(error))
-            return Failure(number_of(error))
-        status = place.lookup()
-        if status is None:  # gone already: somebody outside our control removed it
-            return Failure(errno.EIO)
-        node = recorder.tree.create(
-            parent, place.name, status, is_directory=kind is NodeKind.DIRECTORY
-        )
-        created = Create(
-            parent, place.name, node, kind, stat.S_IMODE(status.st_mode), target, status.st_rdev
-        )
-        recorder.record(
-            caller,
-            call,
-            shown,
-            created,
-            modified(node, status),
-            touched(parent, place.directory),
-        )
-        return Value()
+        listed = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=place.directory)
+    except OSError:
+        return False
+    try:
+        return not os.listdir(listed)
     finally:
-        place.close()
+        os.close(listed)

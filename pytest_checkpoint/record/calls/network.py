@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 
-from pytest_checkpoint.record.caller import Caller, PassOn
+from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.recorder import Recorder
-from pytest_checkpoint.record.reply import Reply
+from pytest_checkpoint.record.reply import PassOn, Reply
 
 Arguments = tuple[int, ...]
 

@@ -7,16 +7,18 @@ import stat
 import struct
 from typing import Final
 
-from pytest_checkpoint.record.caller import AT_FDCWD, Caller, PassOn, Place, is_regular
+from pytest_checkpoint.record.caller import AT_FDCWD, Caller, Place, is_regular
+from pytest_checkpoint.record.calls.sizes import check_cut
 from pytest_checkpoint.record.operations import Create, CreateUnnamed, NodeKind, Truncate
-from pytest_checkpoint.record.recorder import Recorder, modified, number_of, touched
-from pytest_checkpoint.record.reply import Descriptor, Failure, Reply
+from pytest_checkpoint.record.recorder import Recorder, number_of, touched
+from pytest_checkpoint.record.reply import CannotRecord, Descriptor, Failure, PassOn, Reply, failing
 from pytest_checkpoint.record.tracked import EVENTS
-from pytest_checkpoint.tree.image import ROOT, NodeId
+from pytest_checkpoint.tree.image import ROOT, NodeId, printable
 
 Arguments = tuple[int, ...]
 
 _TMPFILE: Final = os.O_TMPFILE
+_MAY_BLOCK: Final = (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
 _CHANGING: Final = os.O_CREAT | os.O_TRUNC
 
 
@@ -70,24 +72,25 @@ def _open(
     try:
         parent = recorder.directory(place)
         if parent is None or (parent == ROOT and place.name == EVENTS):
-            _outside(recorder, place, flags, is_events=parent is not None)
-            raise PassOn
+            return _open_outside(recorder, caller, call, place, flags)
         return _open_inside(recorder, caller, call, place, parent, flags, mode)
     finally:
         place.close()
 
 
-def _outside(recorder: Recorder, place: Place, flags: int, *, is_events: bool) -> None:
-    if is_events:
-        return
+def _open_outside(recorder: Recorder, caller: Caller, call: str, place: Place, flags: int) -> Reply:
     status = place.lookup()
     if status is None:
         if flags & os.O_CREAT:
             recorder.policy.note_created(place.real_path())
-    elif flags & os.O_TRUNC and is_regular(status):
-        node = recorder.tree.file(status)
-        if node is None:
-            recorder.policy.overwrite(place.real_path(), status, "truncate")
+        raise PassOn
+    if not flags & os.O_TRUNC or not is_regular(status):
+        raise PassOn
+    handle = os.open(place.name, os.O_PATH | os.O_NOFOLLOW, dir_fd=place.directory)
+    try:
+        return _reopen(recorder, caller, call, b"/proc/self/fd/%d" % handle, flags)
+    finally:
+        os.close(handle)
 
 
 def _open_inside(
@@ -100,61 +103,65 @@ def _open_inside(
     mode: int,
 ) -> Reply:
     status = place.lookup()
-    if status is not None and not is_regular(status):
-        raise PassOn  # a directory, a link not to be followed, a FIFO that may block: no change
+    if status is not None and stat.S_IFMT(status.st_mode) in _MAY_BLOCK:
+        raise PassOn  # nothing is changed
     recorder.catch_up(caller)
     path = recorder.tree.path_of(parent, place.name)
     try:
-        with caller.rights():
-            file = os.open(place.name, flags & ~os.O_CLOEXEC, mode, dir_fd=place.directory)
+        with caller.creating(umask_varies=recorder.umask_varies and status is None):
+            file = os.open(place.argument, flags & ~os.O_CLOEXEC, mode, dir_fd=place.directory)
     except OSError as error:
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
-    now = os.fstat(file)
     if status is None:
+        now = os.fstat(file)
         node = recorder.tree.create(parent, place.name, now, is_directory=False)
         recorder.record(
             caller,
             call,
             path,
             Create(parent, place.name, node, NodeKind.FILE, stat.S_IMODE(now.st_mode)),
-            modified(node, now),
+            *recorder.made(node, now),
             touched(parent, place.directory),
         )
-    elif flags & os.O_TRUNC and status.st_size:
-        known = recorder.tree.file(now)
+    elif flags & os.O_TRUNC and is_regular(status) and status.st_size:
+        known = recorder.tree.file(status)
         if known is None:
-            os.close(file)
-            raise PassOn
-        recorder.mapped.refresh(known)
-        recorder.record(caller, call, path, Truncate(known, 0), modified(known, now))
+            raise CannotRecord(
+                f"{printable(path)} was cut, but how it came to be there was not seen: it was "
+                "made by a process that does not belong to the job"
+            )
+        _record_cut(recorder, caller, call, known, file)
     return Descriptor(file, bool(flags & os.O_CLOEXEC))
 
 
-def _reopen(
-    recorder: Recorder, caller: Caller, call: str, path: bytes, flags: int
-) -> Reply:
-    """An open through /proc/PID/fd/N: cuts the file behind that descriptor, creates nothing."""
+def _record_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId, file: int) -> None:
+    recorder.mapped.refresh(node)
+    also = recorder.modified(node, os.fstat(file))
+    recorder.record(caller, call, recorder.tree.path(node), Truncate(node, 0), *also)
+
+
+def _reopen(recorder: Recorder, caller: Caller, call: str, path: bytes, flags: int) -> Reply:
+    """An open of what exists outside: through /proc/PID/fd/N, or another name of the file.
+
+    It creates nothing, but cuts the file, which may be a recorded one all the same.
+    """
     try:
         status = os.stat(path)
     except OSError as error:
-        raise PassOn from error
-    node = recorder.tree.file(status) if is_regular(status) else None
-    if node is None or not flags & os.O_TRUNC or not status.st_size:
+        raise failing(error) from error
+    node = recorder.file(status)
+    if node is None and flags & os.O_TRUNC:
+        check_cut(recorder, path, status, 0)
+    if node is None or not flags & os.O_TRUNC:
         raise PassOn
     recorder.catch_up(caller)
     try:
-        file = os.open(path, flags & ~os.O_CLOEXEC)
+        file = os.open(path, flags & ~(os.O_CLOEXEC | os.O_NOFOLLOW | os.O_EXCL))
     except OSError as error:
         return Failure(number_of(error))
-    recorder.mapped.refresh(node)
-    recorder.record(
-        caller,
-        call,
-        recorder.tree.path(node),
-        Truncate(node, 0),
-        modified(node, os.fstat(file)),
-    )
+    if status.st_size:
+        _record_cut(recorder, caller, call, node, file)
     return Descriptor(file, bool(flags & os.O_CLOEXEC))
 
 
@@ -167,31 +174,29 @@ def _open_unnamed(
     flags: int,
     mode: int,
 ) -> Reply:
-    rewritten = caller.rewritten(path)
-    start = (
-        os.open(b"/", os.O_PATH | os.O_CLOEXEC)
-        if rewritten.startswith(b"/")
-        else caller.base(directory)
-    )
+    handle = caller.handle(directory, path, follow=True)
     try:
+        parent = os.fstat(handle)
+        node_of_parent = recorder.tree.directory((parent.st_dev, parent.st_ino))
+        if node_of_parent is None:
+            raise PassOn
+        recorder.catch_up(caller)
         try:
-            with caller.rights():
-                file = os.open(rewritten, flags & ~os.O_CLOEXEC, mode, dir_fd=start)
-            parent = os.stat(rewritten, dir_fd=start)
+            with caller.creating(umask_varies=recorder.umask_varies):
+                file = os.open(
+                    b"/proc/self/fd/%d" % handle, flags & ~(os.O_CLOEXEC | os.O_NOFOLLOW), mode
+                )
         except OSError as error:
             return Failure(number_of(error))
     finally:
-        os.close(start)
-    node_of_parent = recorder.tree.directory((parent.st_dev, parent.st_ino))
-    if node_of_parent is not None:
-        recorder.catch_up(caller)
-        now = os.fstat(file)
-        node = recorder.tree.create_unnamed(now)
-        recorder.record(
-            caller,
-            call,
-            recorder.tree.path(node_of_parent),
-            CreateUnnamed(node, stat.S_IMODE(now.st_mode)),
-            modified(node, now),
-        )
+        os.close(handle)
+    now = os.fstat(file)
+    node = recorder.tree.create_unnamed(now)
+    recorder.record(
+        caller,
+        call,
+        recorder.tree.path(node_of_parent),
+        CreateUnnamed(node, stat.S_IMODE(now.st_mode)),
+        *recorder.made(node, now),
+    )
     return Descriptor(file, bool(flags & os.O_CLOEXEC))

@@ -6,7 +6,18 @@ from collections.abc import Callable
 from typing import Final
 
 from pytest_checkpoint.record.caller import Caller
-from pytest_checkpoint.record.calls import data, durability, metadata, names, network, opens
+from pytest_checkpoint.record.calls import (
+    copies,
+    creations,
+    credentials,
+    data,
+    durability,
+    metadata,
+    names,
+    network,
+    opens,
+    sizes,
+)
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import Reply
 from pytest_checkpoint.record.syscalls import Architecture
@@ -23,12 +34,12 @@ HANDLERS: Final[dict[str, Handler]] = {
     "writev": data.writev,
     "pwritev": data.pwritev,
     "pwritev2": data.pwritev2,
-    "sendfile": data.sendfile,
-    "copy_file_range": data.copy_file_range,
-    "splice": data.splice,
-    "truncate": data.truncate,
-    "ftruncate": data.ftruncate,
-    "fallocate": data.fallocate,
+    "sendfile": copies.sendfile,
+    "copy_file_range": copies.copy_file_range,
+    "splice": copies.splice,
+    "truncate": sizes.truncate,
+    "ftruncate": sizes.ftruncate,
+    "fallocate": sizes.fallocate,
     "rename": names.rename,
     "renameat": names.renameat,
     "renameat2": names.renameat2,
@@ -37,13 +48,13 @@ HANDLERS: Final[dict[str, Handler]] = {
     "unlink": names.unlink,
     "unlinkat": names.unlinkat,
     "rmdir": names.rmdir,
-    "mkdir": names.mkdir,
-    "mkdirat": names.mkdirat,
-    "symlink": names.symlink,
-    "symlinkat": names.symlinkat,
-    "mknod": names.mknod,
-    "mknodat": names.mknodat,
-    "bind": names.bind,
+    "mkdir": creations.mkdir,
+    "mkdirat": creations.mkdirat,
+    "symlink": creations.symlink,
+    "symlinkat": creations.symlinkat,
+    "mknod": creations.mknod,
+    "mknodat": creations.mknodat,
+    "bind": creations.bind,
     "chmod": metadata.chmod,
     "fchmod": metadata.fchmod,
     "fchmodat": metadata.fchmodat,
@@ -70,13 +81,21 @@ HANDLERS: Final[dict[str, Handler]] = {
     "mprotect": durability.mprotect,
     "msync": durability.msync,
     "connect": network.connect,
+    "umask": credentials.umask,
+    "setuid": credentials.user,
+    "setgid": credentials.user,
+    "setreuid": credentials.user,
+    "setregid": credentials.user,
+    "setresuid": credentials.user,
+    "setresgid": credentials.user,
+    "setfsuid": credentials.user,
+    "setfsgid": credentials.user,
+    "setgroups": credentials.user,
 }
 
 
 def by_number(architecture: Architecture) -> dict[int, Handler]:
     """The handlers of the calls that this architecture has."""
     return {
-        number: HANDLERS[name]
-        for name, number in architecture.numbers.items()
-        if name in HANDLERS
+        number: HANDLERS[name] for name, number in architecture.numbers.items() if name in HANDLERS
     }

@@ -27,7 +27,6 @@ BAD = {
     "--checkpoint-run-deadline=10x": "--checkpoint-run-deadline '10x' is no duration: ",
     "--checkpoint-deadline=nan": "--checkpoint-deadline 'nan' is no duration: ",
     "--checkpoint-workdir=gone": "gone: there is no such directory",
-    "--checkpoint-tmpdir-on=conftest.py": "conftest.py: there is no such directory",
     "--checkpoint-keep=much": "--checkpoint-keep 'much' is no size: ",
     "--checkpoint-self-check=few": "'few' is not a whole number of 0 or more",
     "--checkpoint-restart-ratio=1.5": "--checkpoint-restart-ratio '1.5' is no share of a run",

@@ -1,0 +1,29 @@
+"""In which order writers are provoked: what tells most comes first, single operations last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.real_filesystems.provoke import Kind, Plan
+
+_FIRST = (
+    (Kind.HELD_CALL, True),
+    (Kind.BOTH, False),
+    (Kind.COMMIT, False),
+    (Kind.NOTHING, False),
+    (Kind.HELD, True),
+    (Kind.WRITEBACK, True),
+)
+"""Each with whether files stay open; the other way comes next."""
+_SINGLE = (Kind.BOTH, Kind.HELD, Kind.COMMIT, Kind.HELD_CALL, Kind.WRITEBACK)
+
+
+def plans(steps: int) -> Iterator[Plan]:
+    """For a writer of so many operations; no plan twice."""
+    for kind, keep_open in _FIRST:
+        yield Plan(kind, None, keep_open)
+    for kind, keep_open in _FIRST:
+        yield Plan(kind, None, not keep_open)
+    for kind in _SINGLE:
+        for step in range(1, steps + 1):
+            yield Plan(kind, step, keep_open=step % 2 == 0)

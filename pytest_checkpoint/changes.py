@@ -1,0 +1,102 @@
+"""What a resume of the finished job changed: outputs, and other files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pytest_checkpoint.globs import Globs
+from pytest_checkpoint.record.describe import shown_path
+from pytest_checkpoint.record.operations import WORKSPACE
+from pytest_checkpoint.tree.compare import walk
+from pytest_checkpoint.tree.image import Directory, File, Image, Node, Special, Symlink, printable
+
+_WINDOW_BYTES = 1 << 20
+
+
+class Changes(NamedTuple):
+    """In words, a line per path: ``report.json: 12 bytes before, 14 after``."""
+
+    outputs: tuple[str, ...]
+    others: tuple[str, ...]
+    """In the workspace, but no outputs."""
+
+
+def changes(
+    before: Image, after: Image, outputs: Iterable[str], ephemeral: Iterable[str] = ()
+) -> Changes:
+    """How the workspace differs: names, types, modes, link targets and bytes; times do not count.
+
+    What the globs ``ephemeral`` match is left out, and so is TMPDIR. A directory is never an
+    output: what lies in it may be.
+    """
+    wanted, left_out = Globs(outputs), Globs(ephemeral)
+    old, new = _workspace(before), _workspace(after)
+    changed: list[str] = []
+    others: list[str] = []
+    for path in sorted(old.keys() | new.keys()):
+        if left_out.match(path):
+            continue
+        text = _change(old.get(path), new.get(path))
+        if text is None:
+            continue
+        is_output = wanted.match(path) and not all(
+            isinstance(node, Directory | None) for node in (old.get(path), new.get(path))
+        )
+        (changed if is_output else others).append(f"{shown_path(path)}: {text}")
+    return Changes(tuple(changed), tuple(others))
+
+
+def _workspace(image: Image) -> dict[bytes, Node]:
+    return {path: node for path, _, node in walk(image) if path.startswith(WORKSPACE + b"/")}
+
+
+def _change(before: Node | None, after: Node | None) -> str | None:
+    """None if they are alike."""
+    if before is None or after is None:
+        if after is not None:
+            return f"{_kind(after)} that was not there before"
+        return f"{_kind(before)} before, gone after" if before is not None else None
+    if _kind_only(before) != _kind_only(after):
+        return f"{_kind(before)} before, {_kind(after)} after"
+    texts = []
+    if isinstance(before, File) and isinstance(after, File):
+        texts += _content_change(before, after)
+    if isinstance(before, Symlink) and isinstance(after, Symlink) and before.target != after.target:
+        texts.append(
+            f"a link to {printable(before.target)} before, to {printable(after.target)} after"
+        )
+    if before.mode != after.mode and not isinstance(before, Symlink):
+        texts.append(f"mode {before.mode:04o} before, {after.mode:04o} after")
+    return ", ".join(texts) or None
+
+
+def _content_change(before: File, after: File) -> list[str]:
+    one, other = before.content, after.content
+    if one == other:
+        return []
+    sizes = (
+        f"{one.size} bytes"
+        if one.size == other.size
+        else f"{one.size} bytes before, {other.size} after"
+    )
+    for start in range(0, max(one.size, other.size), _WINDOW_BYTES):
+        old, new = one.read(start, _WINDOW_BYTES), other.read(start, _WINDOW_BYTES)
+        if old != new:
+            pairs = enumerate(zip(old, new, strict=False))
+            common = min(len(old), len(new))
+            at = start + next((index for index, (a, b) in pairs if a != b), common)
+            return [f"{sizes}, differs from byte {at} on"]
+    return [sizes]
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, File):
+        return f"a file of {node.content.size} bytes"
+    return _kind_only(node)
+
+
+def _kind_only(node: Node) -> str:
+    if isinstance(node, Special):
+        return f"a {node.kind}"
+    return {File: "a file", Directory: "a directory", Symlink: "a symbolic link"}[type(node)]

@@ -1,0 +1,73 @@
+"""What an earlier examination kept, and how one state of it is judged again."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Self
+
+from checkpoint_contracts import RESUME_KEEPS_WORK
+from checkpoint_contracts.evidence import Coverage, Evidence, Experiment, Reference
+from pytest_checkpoint.bench import Deadlines
+from pytest_checkpoint.control import Control
+from pytest_checkpoint.keep import RECORDING, load_evidence
+from pytest_checkpoint.options import Options
+from pytest_checkpoint.places import kept_folder
+from pytest_checkpoint.record import journal
+from pytest_checkpoint.record.journal import Recording
+from pytest_checkpoint.states.timeline import State
+from pytest_checkpoint.subject import Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A recording and the evidence that goes with it."""
+
+    recording: Recording
+    evidence: Evidence
+    reference: Reference
+
+    @classmethod
+    def of(cls, options: Options, subject: Subject) -> Self | None:
+        """None if there is none: it was never made, or the examination was interrupted."""
+        folder = kept_folder(options, subject)
+        evidence = load_evidence(folder)
+        if evidence is None or evidence.reference is None:
+            return None
+        recording = journal.load(folder / RECORDING)
+        return cls(recording=recording, evidence=evidence, reference=evidence.reference)
+
+    def control(self, options: Options) -> Control:
+        """As if the control run had just been made."""
+        reference = self.reference
+        took_s = max(reference.run.wall_s, reference.finished_resume.wall_s)
+        return Control(
+            reference=reference,
+            recording=self.recording,
+            start=State(self.recording.start, self.recording.start_events),
+            deadlines=Deadlines.of(
+                options, resume_took_s=took_s, check_took_s=reference.check.wall_s
+            ),
+            unreadable=(),
+            notes=(),
+        )
+
+
+def evidence_of_replay(known: Evidence, contract: str, again: Experiment) -> Evidence:
+    """The one experiment as all there is to judge by.
+
+    ``resume-keeps-work`` is no matter of one state: there the new experiment takes the place of the
+    old one among all others.
+    """
+    fault = again.point.fault
+    faults = frozenset({fault})
+    if contract == RESUME_KEEPS_WORK and known.experiments:
+        others = tuple(one for one in known.experiments if one.point.id != again.point.id)
+        return dataclasses.replace(known, experiments=(*others, again), replays=(again,))
+    return dataclasses.replace(
+        known,
+        faults=faults,
+        experiments=(again,),
+        replays=(again,),
+        coverage={fault: Coverage(derived=1, unique=1, explored=1)},
+    )

@@ -1,0 +1,133 @@
+"""Calls that change how long files are, or where they have holes."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+
+from pytest_checkpoint.record import kernel
+from pytest_checkpoint.record.caller import AT_FDCWD, Caller, is_regular
+from pytest_checkpoint.record.calls.data import allowed, too_big, writable
+from pytest_checkpoint.record.operations import Allocate, Truncate
+from pytest_checkpoint.record.policy import Refused
+from pytest_checkpoint.record.recorder import Recorder, number_of
+from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
+from pytest_checkpoint.record.tracked import identity_of
+from pytest_checkpoint.tree.image import NodeId
+
+Arguments = tuple[int, ...]
+
+_KEEP_SIZE, _PUNCH_HOLE, _COLLAPSE, _ZERO_RANGE, _INSERT = 1, 2, 8, 16, 32
+
+
+def ftruncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    number, size = arguments[:2]
+    copy = caller.copy(number)
+    try:
+        status = os.fstat(copy)
+        if not writable(fcntl.fcntl(copy, fcntl.F_GETFL)) or size >> 63:
+            raise PassOn
+        node = recorder.file(status)
+        if node is None:
+            check_cut(recorder, b"/proc/self/fd/%d" % copy, status, size)
+            raise PassOn
+        recorder.catch_up(caller)
+        return _resize(recorder, caller, "ftruncate", node, copy, size)
+    finally:
+        os.close(copy)
+
+
+def check_cut(recorder: Recorder, path: bytes, status: os.stat_result, size: int) -> None:
+    """A file outside is about to be cut through a descriptor; ``path`` leads to it."""
+    if not is_regular(status) or size >= status.st_size or not status.st_nlink:
+        return
+    if identity_of(status) == recorder.tree.events:
+        raise Refused(
+            "the job tried to cut $CHECKPOINT_EVENTS: it was refused; open that file for "
+            "appending (mode 'a' in Python, >> in a shell)"
+        )
+    recorder.policy.overwrite(os.readlink(path), status, "truncate")
+
+
+def truncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    address, size = arguments[:2]
+    handle = caller.handle(AT_FDCWD, caller.string(address), follow=True)
+    path = b"/proc/self/fd/%d" % handle
+    try:
+        status = os.fstat(handle)
+        node = recorder.file(status)
+        if node is None:
+            check_cut(recorder, path, status, size)
+        if node is None or size >> 63:
+            raise PassOn
+        recorder.catch_up(caller)
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        except OSError as error:
+            shown = recorder.tree.path(node)
+            recorder.record(caller, "truncate", shown, error=number_of(error))
+            return Failure(number_of(error))
+        try:
+            return _resize(recorder, caller, "truncate", node, file, size)
+        finally:
+            os.close(file)
+    finally:
+        os.close(handle)
+
+
+def _resize(
+    recorder: Recorder, caller: Caller, call: str, node: NodeId, descriptor: int, size: int
+) -> Reply:
+    path = recorder.tree.path(node)
+    if allowed(caller, os.fstat(descriptor).st_size, size) < size:
+        return too_big(recorder, caller, call, path)
+    try:
+        os.ftruncate(descriptor, size)
+    except OSError as error:
+        recorder.record(caller, call, path, error=number_of(error))
+        return Failure(number_of(error))
+    recorder.mapped.refresh(node)
+    also = recorder.modified(node, os.fstat(descriptor))
+    recorder.record(caller, call, path, Truncate(node, size), *also)
+    return Value()
+
+
+def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    number, mode, offset, length = arguments[:4]
+    mode &= 0xFFFFFFFF
+    copy = caller.copy(number)
+    try:
+        status = os.fstat(copy)
+        node = recorder.file(status)
+        if node is None:
+            raise PassOn
+        if mode & (_COLLAPSE | _INSERT):
+            return Failure(errno.EOPNOTSUPP)  # as on tmpfs: callers must have another way
+        recorder.catch_up(caller)
+        path = recorder.tree.path(node)
+        end = offset + length
+        if not mode & _KEEP_SIZE and allowed(caller, status.st_size, end) < end:
+            return too_big(recorder, caller, "fallocate", path)
+        try:
+            kernel.fallocate(copy, mode, _signed(offset), _signed(length))
+        except OSError as error:
+            recorder.record(caller, "fallocate", path, error=number_of(error))
+            return Failure(number_of(error))
+        recorder.mapped.refresh(node)
+        effect = Allocate(
+            node,
+            offset,
+            length,
+            zero=bool(mode & (_PUNCH_HOLE | _ZERO_RANGE)),
+            keep_size=bool(mode & _KEEP_SIZE),
+        )
+        also = recorder.modified(node, os.fstat(copy))
+        recorder.record(caller, "fallocate", path, effect, *also)
+        return Value()
+    finally:
+        os.close(copy)
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number

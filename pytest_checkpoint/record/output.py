@@ -1,0 +1,39 @@
+"""What a job prints: read while it runs, the last part kept."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+_MOST: Final = 1 << 20
+
+
+class Output:
+    """One stream of the job's; our end of its pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._kept = bytearray()
+        os.set_blocking(descriptor, False)
+
+    def read(self) -> bool:
+        """Take what is there now; False if that is its end."""
+        try:
+            data = os.read(self.descriptor, 1 << 16)
+        except BlockingIOError:
+            return True
+        self._kept += data
+        if len(self._kept) > 2 * _MOST:
+            del self._kept[:-_MOST]
+        return bool(data)
+
+    def drain(self) -> None:
+        """Take all that is there, when nobody writes any more."""
+        size = -1
+        while size != len(self._kept):
+            size = len(self._kept)
+            self.read()
+
+    @property
+    def text(self) -> str:
+        return self._kept[-_MOST:].decode(errors="surrogateescape")

@@ -1,0 +1,1 @@
+"""What a power loss may leave of a recorded run: begin to read with :mod:`.models`."""
