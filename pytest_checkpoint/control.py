@@ -7,12 +7,15 @@ sentence (:class:`~pytest_checkpoint.errors.SubjectError`).
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from checkpoint_contracts.evidence import Execution, Reference
+from checkpoint_contracts import wants_second_look
+from checkpoint_contracts.evidence import Execution, Finished, Reference
 from pytest_checkpoint.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.changes import changes
 from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.record import journal
@@ -20,6 +23,7 @@ from pytest_checkpoint.record.describe import normalized, signature
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.operations import MapShared, Origin, Write
 from pytest_checkpoint.record.request import Result
+from pytest_checkpoint.states.outputs import unmatched_glob
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.tree.image import File
 
@@ -86,19 +90,25 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
     _require_telling_check(idle_check, check)
     events = lines_of(finished.events)
     _require_proper_events(bench, events)
-    bench.put(finished)
+    _require_outputs(bench, finished)
     progress.phase("resume of the finished job")
-    resumed = bench.resume(options.run_deadline_s)
-    _require_resumable(resumed)
-    resumed_events = bench.new_events(finished.events)
+    again = resumed_when_finished(bench, finished)
+    _require_resumable(again.resume)
     reference = Reference(
         run=run,
-        finished_resume=resumed,
-        finished_resume_events=resumed_events,
+        finished_resume=again.resume,
+        finished_resume_events=again.events,
+        finished_check=again.check,
+        finished_changes=again.changes,
+        finished_notes=again.notes,
         check=check,
         events=events,
+        steps=len(recording.operations),
     )
-    took_s = max(run.wall_s, resumed.wall_s)
+    if wants_second_look(reference):
+        second = resumed_when_finished(bench, finished)
+        reference = dataclasses.replace(reference, finished_again=second)
+    took_s = max(run.wall_s, again.resume.wall_s)
     return Control(
         reference=reference,
         recording=recording,
@@ -106,6 +116,22 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
         deadlines=Deadlines.of(options, resume_took_s=took_s, check_took_s=check.wall_s),
         unreadable=result.unreadable,
         notes=tuple(_notes(result, first, recording)),
+    )
+
+
+def resumed_when_finished(bench: Bench, finished: State) -> Finished:
+    """Resume the finished job, see what it changed, check."""
+    deadline_s = bench.options.run_deadline_s
+    bench.put(finished)
+    resumed = bench.resume(deadline_s)
+    events = bench.new_events(finished.events)
+    changed = changes(finished.image, bench.look(), bench.subject.outputs, bench.subject.ephemeral)
+    return Finished(
+        resume=resumed,
+        events=events,
+        check=bench.check(deadline_s) if resumed.succeeded else None,
+        changes=changed.outputs,
+        notes=changed.others,
     )
 
 
@@ -193,6 +219,12 @@ def _require_proper_events(bench: Bench, events: tuple[str, ...]) -> None:
             "the capability 'stages' is declared, but the undisturbed run wrote no name with both "
             "a 'start' and a 'done' line to $CHECKPOINT_EVENTS"
         )
+
+
+def _require_outputs(bench: Bench, finished: State) -> None:
+    unmatched = unmatched_glob(finished.image, bench.subject.outputs, bench.subject.ephemeral)
+    if unmatched:
+        raise SubjectError(unmatched)
 
 
 def _require_resumable(resumed: Execution) -> None:

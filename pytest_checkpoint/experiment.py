@@ -11,15 +11,28 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from checkpoint_contracts import CATALOGUE, judge_all, replays_needed
+from checkpoint_contracts import CATALOGUE, RESUME_IS_IDEMPOTENT, judge_all, replays_needed
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Experiment, Fault
 from checkpoint_contracts.verdict import Verdict
 from pytest_checkpoint.bench import Bench
-from pytest_checkpoint.control import Control, FirstRun, control_run, first_run
+from pytest_checkpoint.control import (
+    Control,
+    FirstRun,
+    control_run,
+    first_run,
+    resumed_when_finished,
+)
 from pytest_checkpoint.errors import HarnessError, SubjectError, UserError
 from pytest_checkpoint.examination import Examination, Progress
-from pytest_checkpoint.explore import NOTHING_EXPLORED, Exploration, conduct, explore, hung
+from pytest_checkpoint.explore import (
+    NOTHING_EXPLORED,
+    Exploration,
+    conduct,
+    explore,
+    hung,
+    told,
+)
 from pytest_checkpoint.keep import Keeper, keep_wrecks
 from pytest_checkpoint.kept import Kept, evidence_of_replay
 from pytest_checkpoint.options import Options
@@ -27,9 +40,11 @@ from pytest_checkpoint.places import chosen_root, first_root, kept_folder, slots
 from pytest_checkpoint.record import abilities
 from pytest_checkpoint.record.client import SlotClient
 from pytest_checkpoint.selfcheck import self_check
-from pytest_checkpoint.states.kill import CrashState, materialize, parse, point
+from pytest_checkpoint.states.kill import CrashState, parse
 from pytest_checkpoint.states.order import Plan, plan
-from pytest_checkpoint.states.timeline import State, Timeline
+from pytest_checkpoint.states.outputs import find_outputs
+from pytest_checkpoint.states.source import StateSource
+from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.subject import Subject
 
 
@@ -135,20 +150,18 @@ class _Examiner:
             self._bench, control, self._options.self_check_points, self._progress
         )
         self._progress.phase("deriving crash states")
-        recording = control.recording
-        timeline = Timeline(recording.start, recording.start_events, recording.operations)
+        source = StateSource(control.recording, self._options.model)
         planned = plan(
-            timeline,
-            recording.operations,
+            source,
             faults=faults_of(self._options),
             seed=self._options.seed,
             max_states=self._options.max_states,
             exhaustive=self._options.exhaustive,
         )
         self._progress.estimate(self._estimate(control, planned))
-        exploration = explore(self._bench, control, planned, self._progress)
-        evidence = self._replayed(self._evidence(control, exploration), control, timeline)
-        return self._judged(evidence, control, timeline)
+        exploration = explore(self._bench, control, source, planned, self._progress)
+        evidence = self._replayed(self._evidence(control, exploration, source), control, source)
+        return self._judged(evidence, source)
 
     def record_and_replay(self, first: FirstRun, contract: str, crash: CrashState) -> Examination:
         """Where no recording is kept: the control run first."""
@@ -161,22 +174,26 @@ class _Examiner:
         self, control: Control, known: Evidence | None, contract: str, crash: CrashState
     ) -> Examination:
         """One experiment, held against the reference that was kept or has just been made."""
-        recording = control.recording
-        timeline = Timeline(recording.start, recording.start_events, recording.operations)
-        state = require_state(crash, timeline)
-        where = point(crash, recording.operations)
+        source = StateSource(control.recording, self._options.model)
+        state = require_state(crash, source)
+        where = source.point(crash)
         self._progress.phase(f"replaying step {where.step} ({where.operation})")
         seen = _same_point(known, where)
         equal = seen.equal_steps if seen else ()
         deadlines = control.deadlines
         if seen is not None and hung(seen):
             deadlines = deadlines.for_a_hang()
-        again = conduct(self._bench, where, state, deadlines, equal)
+        again = told(conduct(self._bench, where, state, deadlines, equal), source, crash)
+        if contract == RESUME_IS_IDEMPOTENT:
+            finished = resumed_when_finished(self._bench, state)
+            reference = dataclasses.replace(control.reference, finished_again=finished)
+            control = dataclasses.replace(control, reference=reference)
+            known = known and dataclasses.replace(known, reference=reference)
         evidence = evidence_of_replay(
-            known or self._evidence(control, NOTHING_EXPLORED), contract, again
+            known or self._evidence(control, NOTHING_EXPLORED, source), contract, again
         )
         verdicts = judge_all(evidence, [CATALOGUE[contract]])
-        operations = recording.operations
+        operations = source.operations
         return Examination(
             evidence=evidence,
             verdicts=verdicts,
@@ -198,27 +215,35 @@ class _Examiner:
             text += f", cut off after {budget_minutes:g} (--checkpoint-time-budget)"
         return text
 
-    def _evidence(self, control: Control, exploration: Exploration) -> Evidence:
+    def _evidence(
+        self, control: Control, exploration: Exploration, source: StateSource
+    ) -> Evidence:
         unobservable = {}
         if control.unreadable:
             sentence = (
                 "stores through a shared mapping could not be read, so its states are not known: "
                 + ", ".join(control.unreadable)
             )
-            unobservable = {Fault.KILL: sentence, Fault.TORN: sentence}
+            unobservable = dict.fromkeys(Fault, sentence)
+        subject = self._subject
+        outputs = find_outputs(
+            source.timeline, source.operations, subject.outputs, subject.ephemeral
+        )
         return Evidence(
-            subject=self._subject.name,
-            capabilities=self._subject.capabilities,
+            subject=subject.name,
+            capabilities=subject.capabilities,
             faults=faults_of(self._options),
             not_applicable=self._subject.not_applicable,
             unobservable=unobservable,
             reference=control.reference,
             experiments=exploration.experiments,
             coverage=exploration.coverage,
+            outputs=outputs.paths,
+            partial_outputs=outputs.partial,
             restart_ratio=self._options.restart_ratio,
         )
 
-    def _replayed(self, evidence: Evidence, control: Control, timeline: Timeline) -> Evidence:
+    def _replayed(self, evidence: Evidence, control: Control, source: StateSource) -> Evidence:
         """Replay before report: the first failure of each cause must show again."""
         contracts = contracts_of(self._options)
         seen = {experiment.point: experiment for experiment in evidence.experiments}
@@ -228,24 +253,27 @@ class _Examiner:
             for where in needed:
                 replayed += 1
                 self._progress.phase(f"replaying failure {replayed} (step {where.step})")
-                replays.append(self._replay(where, seen[where], control, timeline))
+                replays.append(self._replay(where, seen[where], control, source))
             evidence = dataclasses.replace(evidence, replays=tuple(replays))
         return evidence
 
     def _replay(
-        self, where: CrashPoint, seen: Experiment, control: Control, timeline: Timeline
+        self, where: CrashPoint, seen: Experiment, control: Control, source: StateSource
     ) -> Experiment:
         deadlines = control.deadlines
         if hung(seen):
             deadlines = deadlines.for_a_hang()
-        return conduct(self._bench, where, _state_at(where, timeline), deadlines, seen.equal_steps)
+        crash = parse(where.id)
+        state = source.state(crash)
+        again = conduct(self._bench, where, state, deadlines, seen.equal_steps)
+        return told(again, source, crash)
 
-    def _judged(self, evidence: Evidence, control: Control, timeline: Timeline) -> Examination:
+    def _judged(self, evidence: Evidence, source: StateSource) -> Examination:
         verdicts = judge_all(evidence, contracts_of(self._options))
-        operations = control.recording.operations
+        operations = source.operations
         self._keeper.evidence(evidence)
         self._keeper.operations(operations)
-        states = _states_of(verdicts, timeline)
+        states = _states_of(verdicts, source)
         experiments = (*evidence.experiments, *evidence.replays)
         return Examination(
             evidence=evidence,
@@ -257,17 +285,18 @@ class _Examiner:
         )
 
 
-def require_state(crash: CrashState, timeline: Timeline) -> State:
+def require_state(crash: CrashState, source: StateSource) -> State:
     """UserError with a sentence if the recording has no such state."""
-    if crash.step <= timeline.steps:
+    steps = source.timeline.steps
+    if crash.step <= steps:
         try:
-            return materialize(crash, timeline)
+            return source.state(crash)
         except HarnessError as error:
             raise UserError(
                 f"there is no crash state {crash.step}.{crash.variant}: {error}"
             ) from error
     raise UserError(
-        f"there is no step {crash.step}: the recording has {timeline.steps}; copy the replay line "
+        f"there is no step {crash.step}: the recording has {steps}; copy the replay line "
         "from a failure of this recording"
     )
 
@@ -277,13 +306,9 @@ def _same_point(evidence: Evidence | None, where: CrashPoint) -> Experiment | No
     return next((one for one in experiments if one.point.id == where.id), None)
 
 
-def _state_at(where: CrashPoint, timeline: Timeline) -> State:
-    return materialize(parse(where.id), timeline)
-
-
-def _states_of(verdicts: Mapping[str, Verdict], timeline: Timeline) -> dict[CrashPoint, State]:
+def _states_of(verdicts: Mapping[str, Verdict], source: StateSource) -> dict[CrashPoint, State]:
     """The crash states of all confirmed failures."""
     points = {
         failure.finding.point for verdict in verdicts.values() for failure in verdict.failures
     }
-    return {where: _state_at(where, timeline) for where in points}
+    return {where: source.state(parse(where.id)) for where in points}

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from checkpoint_contracts import RESUME_KEEPS_WORK, wants_unresumed_check
+from checkpoint_contracts import ACKNOWLEDGES_EXIT, after_exit, wants_unresumed_check
 from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
 from pytest_checkpoint.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.control import Control
 from pytest_checkpoint.examination import Progress
-from pytest_checkpoint.states.kill import CrashState, point
+from pytest_checkpoint.states.kill import CrashState
 from pytest_checkpoint.states.order import Plan, UniqueState
+from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.states.timeline import State
 
 _HANGS_KNOWN: Final = 2
@@ -31,7 +32,9 @@ class Exploration:
 NOTHING_EXPLORED: Final = Exploration(experiments=(), coverage={})
 
 
-def explore(bench: Bench, control: Control, plan: Plan, progress: Progress) -> Exploration:
+def explore(
+    bench: Bench, control: Control, source: StateSource, plan: Plan, progress: Progress
+) -> Exploration:
     """One experiment per unique state, until all are done or the budget is spent."""
     options = bench.options
     deadline = time.monotonic() + options.time_budget_s
@@ -42,16 +45,24 @@ def explore(bench: Bench, control: Control, plan: Plan, progress: Progress) -> E
     for number, (unique, state) in enumerate(plan):
         if time.monotonic() >= deadline and not options.exhaustive:
             break
-        where = point(unique.crash, control.recording.operations)
+        where = source.point(unique.crash)
         kind = (where.fault, where.signature)
         if hangs[kind] >= _HANGS_KNOWN:
             left_out.append(unique.crash)
             continue
-        experiment = conduct(bench, where, state, control.deadlines, equal_steps(unique))
+        ends = _ends_after_exit(bench, source, unique)
+        experiment = conduct(
+            bench, where, state, control.deadlines, equal_steps(unique), tuple(ends.values())
+        )
         hangs[kind] += hung(experiment)
-        experiments.append(experiment)
+        experiments.append(told(experiment, source, unique.crash))
+        for crash, end in ends.items():
+            same = dataclasses.replace(experiment, point=end, equal_steps=())
+            experiments.append(told(same, source, crash))
         explored.add(unique.crash)
         progress.advance(number + 1, len(plan.states))
+    # In the order of the run, so that of each cause the earliest is reported.
+    experiments.sort(key=lambda one: (one.point.step, list(Fault).index(one.point.fault)))
     return Exploration(experiments=tuple(experiments), coverage=plan.coverage(explored, left_out))
 
 
@@ -61,10 +72,11 @@ def conduct(
     state: State,
     deadlines: Deadlines,
     equal: tuple[int, ...] = (),
+    also: tuple[CrashPoint, ...] = (),
 ) -> Experiment:
-    """Restore the state, resume, take the events, check."""
+    """Restore the state, resume, take the events, check. ``also``: crashes that leave it too."""
     unresumed = None
-    if _wants_unresumed(bench, where, equal):
+    if any(_wants_unresumed(bench, one, equal) for one in (where, *also)):
         bench.put(state)
         unresumed = bench.check(deadlines.check_s)
     bench.put(state)
@@ -106,7 +118,33 @@ def _resume(bench: Bench, deadlines: Deadlines) -> Execution:
 
 def _wants_unresumed(bench: Bench, where: CrashPoint, equal: tuple[int, ...]) -> bool:
     wanted = bench.options.contracts
-    return (wanted is None or RESUME_KEEPS_WORK in wanted) and wants_unresumed_check(where, equal)
+    return wants_unresumed_check(where, equal, bench.subject.capabilities, wanted)
+
+
+def _ends_after_exit(
+    bench: Bench, source: StateSource, unique: UniqueState
+) -> dict[CrashState, CrashPoint]:
+    """Power losses after an exit that acknowledges, where a kill leaves the same state.
+
+    What is right after a kill is a failure there: the un-resumed check says so.
+    """
+    if ACKNOWLEDGES_EXIT not in bench.subject.capabilities:
+        return {}
+    points = {alias: source.point(alias) for alias in unique.aliases}
+    return {alias: point for alias, point in points.items() if after_exit(point)}
+
+
+def told(experiment: Experiment, source: StateSource, crash: CrashState) -> Experiment:
+    """With what a power loss took, in words."""
+    if crash.fault is not Fault.POWER_LOSS:
+        return experiment
+    words = source.words(crash)
+    return dataclasses.replace(
+        experiment,
+        lost=words.lost,
+        missing_syncs=words.missing_syncs,
+        missing_kinds=words.missing_kinds,
+    )
 
 
 def equal_steps(unique: UniqueState) -> tuple[int, ...]:

@@ -70,4 +70,5 @@ def evidence_of_replay(known: Evidence, contract: str, again: Experiment) -> Evi
         experiments=(again,),
         replays=(again,),
         coverage={fault: Coverage(derived=1, unique=1, explored=1)},
+        partial_outputs=tuple(one for one in known.partial_outputs if one.point == again.point),
     )

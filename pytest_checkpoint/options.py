@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checkpoint_contracts.evidence import Fault
+from pytest_checkpoint.states.power_loss.models import Model
 
 KEEP_BYTES = 1 << 30
 SELF_CHECK_POINTS = 5
@@ -17,7 +18,9 @@ class Options:
 
     rootdir: Path
     """Where ``.checkpoint-contracts/`` is kept."""
-    faults: frozenset[Fault] = frozenset({Fault.KILL, Fault.TORN})
+    faults: frozenset[Fault] = frozenset(Fault)
+    model: Model = Model.LINUX
+    """Which losses and reorderings a power loss may show."""
     time_budget_s: float = 120.0
     max_states: int = 2000
     exhaustive: bool = False

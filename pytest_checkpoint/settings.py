@@ -17,6 +17,7 @@ from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.registration import validated
 from pytest_checkpoint.replay_line import ReplayTarget
+from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.subject import Subject
 
 
@@ -65,6 +66,7 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[st
         "--checkpoint-max-states": ("max_states", _at_least(1)),
         "--checkpoint-seed": ("seed", _at_least(0)),
         "--checkpoint-faults": ("faults", _faults),
+        "--checkpoint-model": ("model", _model),
         "--checkpoint-run-deadline": ("run_deadline_s", quantities.seconds),
         "--checkpoint-deadline": ("deadline_s", quantities.seconds),
         "--checkpoint-workdir": ("workdir", directory),
@@ -103,6 +105,16 @@ def _faults(option: str, text: str) -> frozenset[Fault]:
             "separated by commas"
         )
     return frozenset(Fault(word) for word in words)
+
+
+def _model(option: str, text: str) -> Model:
+    try:
+        return Model(text.strip())
+    except ValueError:
+        raise UserError(
+            f"{option} {text!r}: there is no persistence model of that name; there are: "
+            f"{', '.join(Model)}"
+        ) from None
 
 
 def _directory(option: str, path: Path) -> Path:

@@ -30,10 +30,15 @@ from checkpoint_contracts.ids import (
     STATE_NEVER_CORRUPT,
 )
 from checkpoint_contracts.judgement import judge, judge_all, replays_needed
-from checkpoint_contracts.unresumed import wants_unresumed_check
+from checkpoint_contracts.unresumed import (
+    ACKNOWLEDGES_EXIT,
+    after_exit,
+    wants_unresumed_check,
+)
 from checkpoint_contracts.verdict import Failure, Finding, Outcome, Symptom, Verdict
 
 __all__ = [
+    "ACKNOWLEDGES_EXIT",
     "CATALOGUE",
     "DONE_SURVIVES_POWER_LOSS",
     "NO_PARTIAL_UNDER_FINAL_NAME",
@@ -58,6 +63,7 @@ __all__ = [
     "Reference",
     "Symptom",
     "Verdict",
+    "after_exit",
     "dump",
     "judge",
     "judge_all",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from checkpoint_contracts.evidence import Execution, Experiment
+from checkpoint_contracts.evidence import Execution, Experiment, Fault
 from checkpoint_contracts.verdict import Failure, Finding, Verdict
 from pytest_checkpoint.examination import Examination
 
@@ -58,7 +58,7 @@ def _operation(finding: Finding) -> str:
     point = finding.point
     if point.step == 0:
         return f"{point.fault} before the first of {point.total_steps}: {point.operation}"
-    where = "within" if point.variant != "kill" else "after"
+    where = "within" if point.fault is Fault.TORN else "after"
     return f"{point.fault} {where} step {point.step} of {point.total_steps}: {point.operation}"
 
 

@@ -17,6 +17,7 @@ from pytest_checkpoint.states.timeline import State, Timeline
 
 KILL_VARIANT = "kill"
 TORN_PREFIX = "torn-"
+POWER_LOSS_PREFIX = "power-loss"
 BEFORE_FIRST = "before the first operation"
 
 
@@ -61,12 +62,17 @@ def point(crash: CrashState, operations: Sequence[Operation]) -> CrashPoint:
 
 
 def parse(text: str) -> CrashState:
-    """From ``41.kill`` or ``41.torn-128``, a :attr:`CrashPoint.id`. Raises :class:`UserError`."""
+    """From ``41.kill``, ``41.torn-128`` or ``41.power-loss-…``, a :attr:`CrashPoint.id`.
+
+    Raises :class:`UserError`.
+    """
     step, _, variant = text.partition(".")
     cut = variant.removeprefix(TORN_PREFIX)
     if step.isascii() and step.isdigit():
         if variant == KILL_VARIANT:
             return kill_state(int(step))
+        if variant.startswith(f"{POWER_LOSS_PREFIX}-"):
+            return CrashState(Fault.POWER_LOSS, int(step), variant)
         if cut != variant and cut.isascii() and cut.isdigit():
             return CrashState(Fault.TORN, int(step), f"{TORN_PREFIX}{int(cut)}", int(cut))
     raise UserError(f"{text!r} is no crash point: one looks like 41.kill or 41.torn-128")

@@ -4,8 +4,9 @@ States that a subject could not tell apart are explored once. Each *unique* stat
 crashes that leave it, so that exploring it counts for every one of them.
 
 The order makes any early end as telling as can be: first one state per operation and kind of fault
-(ends and middle of the run first, then ever finer), then the first, last and newline cuts of every
-write, then the rest, shuffled by a seed.
+(ends and middle of the run first, then ever finer), then the other main states of every operation
+(first, last and newline cuts of a write; names without data, data without names, zeros), then the
+rest, shuffled by a seed.
 """
 
 from __future__ import annotations
@@ -21,16 +22,15 @@ from typing import Final
 from checkpoint_contracts.evidence import Coverage, Fault
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record.describe import describe
-from pytest_checkpoint.record.operations import Operation
-from pytest_checkpoint.states.kill import (
-    BEFORE_FIRST,
-    CrashState,
-    kill_states,
-    materialize,
-    point,
-)
-from pytest_checkpoint.states.timeline import State, Timeline
+from pytest_checkpoint.states.kill import BEFORE_FIRST, CrashState, kill_states, point
+from pytest_checkpoint.states.source import StateSource
+from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.states.torn import cuts, first_cuts, torn_state
+
+MAIN_LOSSES: Final = 5
+"""Per step: all kept, nothing kept, names without data, zeros for data, data without names."""
+MOST_LOSSES: Final = 64
+"""Per step, unless all are wanted."""
 
 
 @dataclass(slots=True)
@@ -44,8 +44,7 @@ class UniqueState:
 
 
 def plan(
-    timeline: Timeline,
-    operations: Sequence[Operation],
+    source: StateSource,
     *,
     faults: Set[Fault],
     seed: int,
@@ -56,16 +55,16 @@ def plan(
 
     ``max_states`` bounds what :attr:`Plan.states` holds, unless ``exhaustive``.
     """
-    derivation = _Derivation(timeline)
+    derivation = _Derivation(source)
     with _without_collections():
         if Fault.KILL in faults:
-            derivation.add_kills(operations)
+            derivation.add_kills()
         if Fault.TORN in faults:
-            derivation.add_writes(operations, exhaustive=exhaustive)
+            derivation.add_writes(exhaustive=exhaustive)
+        if Fault.POWER_LOSS in faults:
+            derivation.add_power_losses(exhaustive=exhaustive)
     ordered = _ordered(derivation, random.Random(seed))
-    return Plan(
-        timeline, operations, derivation, tuple(ordered if exhaustive else ordered[:max_states])
-    )
+    return Plan(source, derivation, tuple(ordered if exhaustive else ordered[:max_states]))
 
 
 @contextmanager
@@ -85,16 +84,16 @@ class Plan:
 
     def __init__(
         self,
-        timeline: Timeline,
-        operations: Sequence[Operation],
+        source: StateSource,
         derivation: _Derivation,
         states: tuple[UniqueState, ...],
     ) -> None:
         """Made by :func:`plan`."""
-        self._timeline: Final = timeline
-        self._operations: Final = operations
+        self._source: Final = source
+        self._operations: Final = source.operations
         self._kills: Final = derivation.kills
         self._writes: Final = derivation.writes
+        self._losses: Final = derivation.losses
         self._crashes: Final = frozenset(state.crash for state in derivation.states)
         unique = Counter(crash.fault for crash in self._crashes)
         self.states: Final = states
@@ -106,7 +105,7 @@ class Plan:
 
     def materialize(self, state: UniqueState) -> State:
         """Its tree and events. Not kept: a run's images together would not fit in memory."""
-        return materialize(state.crash, self._timeline)
+        return self._source.state(state.crash)
 
     def __iter__(self) -> Iterator[tuple[UniqueState, State]]:
         """Each of :attr:`states` with what it holds, built when its turn comes."""
@@ -129,7 +128,10 @@ class Plan:
             )
         unreached = {
             Fault.KILL: self._unreached_kills(reached),
-            Fault.TORN: self._unreached_writes(reached),
+            Fault.TORN: self._unreached(Fault.TORN, self._writes, reached, "main cuts"),
+            Fault.POWER_LOSS: self._unreached(
+                Fault.POWER_LOSS, self._losses, reached, "main losses"
+            ),
         }
         counts = Counter(crash.fault for crash in explored)
         return {
@@ -150,11 +152,17 @@ class Plan:
             if state.crash not in reached:
                 yield f"kill {self._place(step)}"
 
-    def _unreached_writes(self, reached: Set[CrashState]) -> Iterator[str]:
-        for step, states in self._writes.items():
+    def _unreached(
+        self,
+        fault: Fault,
+        main: Mapping[int, Sequence[UniqueState]],
+        reached: Set[CrashState],
+        noun: str,
+    ) -> Iterator[str]:
+        for step, states in main.items():
             missing = sum(state.crash not in reached for state in states)
             if missing:
-                yield f"torn {self._place(step)}: {missing} of {len(states)} main cuts"
+                yield f"{fault} {self._place(step)}: {missing} of {len(states)} {noun}"
 
     def _place(self, step: int) -> str:
         return f"at step {step} ({describe(self._operations[step - 1])})" if step else BEFORE_FIRST
@@ -163,34 +171,37 @@ class Plan:
 class _Derivation:
     """All crashes of a recording, by the state that they leave."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline: Final = timeline
+    def __init__(self, source: StateSource) -> None:
+        self._source: Final = source
         self._by_key: dict[bytes, UniqueState] = {}
         self.derived: Final[dict[Fault, int]] = {}
         self.kills: Final[list[UniqueState]] = []
         """By step."""
         self.writes: Final[dict[int, list[UniqueState]]] = {}
         """Step → the states of its write's main cuts, most telling first."""
+        self.losses: Final[dict[int, list[UniqueState]]] = {}
+        """Step → the states of its main power losses, most telling first."""
 
     @property
     def states(self) -> Iterable[UniqueState]:
         return self._by_key.values()
 
-    def add_kills(self, operations: Sequence[Operation]) -> None:
+    def add_kills(self) -> None:
         """First of all faults, so that a state which a kill leaves too counts under the kill."""
-        crashes = kill_states(operations)
+        crashes = kill_states(self._source.operations)
+        timeline = self._source.timeline
         self.derived[Fault.KILL] = len(crashes)
-        self.kills.extend(self._add(crash, self._timeline.key(crash.step)) for crash in crashes)
+        self.kills.extend(self._add(crash, timeline.key(crash.step)) for crash in crashes)
 
-    def add_writes(self, operations: Sequence[Operation], *, exhaustive: bool) -> None:
+    def add_writes(self, *, exhaustive: bool) -> None:
         derived = 0
-        for operation in operations:
+        for operation in self._source.operations:
             write = operation.write
             if write is None:
                 continue
             step = operation.step
             places = cuts(write, exhaustive=exhaustive)
-            keys = self._timeline.torn_keys(step, places)
+            keys = self._source.timeline.torn_keys(step, places)
             states = {
                 cut: self._add(torn_state(step, cut), key)
                 for cut, key in zip(places, keys, strict=True)
@@ -199,6 +210,23 @@ class _Derivation:
             if states:
                 self.writes[step] = [states[cut] for cut in first_cuts(write)]
         self.derived[Fault.TORN] = derived
+
+    def add_power_losses(self, *, exhaustive: bool) -> None:
+        """Last, so that what a kill or a torn write leaves too does not count here."""
+        derived = 0
+        for step in range(len(self._source.operations) + 1):
+            cap = None if exhaustive else MOST_LOSSES
+            losses = self._source.power_losses(step, cap)
+            states = [self._add(crash, key) for crash, key in losses]
+            derived += len(states)
+            main = [
+                state
+                for state, (crash, _) in zip(states[:MAIN_LOSSES], losses, strict=False)
+                if state.crash == crash
+            ]
+            if main:
+                self.losses[step] = main
+        self.derived[Fault.POWER_LOSS] = derived
 
     def _add(self, crash: CrashState, key: bytes) -> UniqueState:
         state = self._by_key.get(key)
@@ -211,20 +239,18 @@ class _Derivation:
 
 def _ordered(derivation: _Derivation, shuffler: random.Random) -> list[UniqueState]:
     order: dict[CrashState, UniqueState] = {}
-    writes = [derivation.writes[step] for step in sorted(derivation.writes)]
-    places = spread(len(writes))
-    for step in spread(max([len(derivation.kills), *(step + 1 for step in derivation.writes)])):
-        # One state per operation and kind: both kinds share whatever time there is.
-        if step < len(derivation.kills):
-            state = derivation.kills[step]
-            order.setdefault(state.crash, state)
-        for state in derivation.writes.get(step, ())[:1]:
-            order.setdefault(state.crash, state)
-    for rank in range(1, max(map(len, writes), default=0)):
-        for place in places:
-            if rank < len(writes[place]):
-                state = writes[place][rank]
-                order.setdefault(state.crash, state)
+    kinds: list[Mapping[int, Sequence[UniqueState]]] = [
+        {step: [state] for step, state in enumerate(derivation.kills)},
+        derivation.writes,
+        derivation.losses,
+    ]
+    places = spread(1 + max((step for kind in kinds for step in kind), default=-1))
+    # Rank 0 is one state per operation and kind: all kinds share whatever time there is.
+    for rank in range(max((len(states) for kind in kinds for states in kind.values()), default=0)):
+        for step in places:
+            for kind in kinds:
+                for state in kind.get(step, ())[rank : rank + 1]:
+                    order.setdefault(state.crash, state)
     rest = [state for state in derivation.states if state.crash not in order]
     shuffler.shuffle(rest)
     return [*order.values(), *rest]

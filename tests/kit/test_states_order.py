@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint.errors import HarnessError
+from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.operations import (
     Create,
     Effect,
@@ -23,6 +24,8 @@ from pytest_checkpoint.record.operations import (
     Write,
 )
 from pytest_checkpoint.states.kill import kill_state
+from pytest_checkpoint.states.power_loss.models import Model
+from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.states.order import Plan, plan, spread
 from pytest_checkpoint.states.timeline import Timeline
 from pytest_checkpoint.states.torn import torn_state
@@ -58,10 +61,9 @@ def _plan(
     max_states: int = 2000,
     exhaustive: bool = False,
 ) -> Plan:
-    timeline = Timeline(_START, b"", operations)
+    source = StateSource(Recording("slot", _START, b"", tuple(operations)), Model.LINUX)
     return plan(
-        timeline,
-        operations,
+        source,
         faults=faults,
         seed=seed,
         max_states=max_states,

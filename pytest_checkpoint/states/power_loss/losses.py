@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
+from pytest_checkpoint.states.kill import POWER_LOSS_PREFIX
 from pytest_checkpoint.states.power_loss.choices import Kept
 from pytest_checkpoint.states.power_loss.data import KEPT, LOST, ZEROS, Shape, Window, sample
 from pytest_checkpoint.tree.image import NodeId
 
-PREFIX: Final = "power-loss"
 _Item = TypeVar("_Item")
 
 
@@ -91,7 +91,7 @@ class Loss(NamedTuple):
 
         The same in every run of the kit on the same recording.
         """
-        return f"{PREFIX}-names-{self.names.code}-data-{self.data.code}"
+        return f"{POWER_LOSS_PREFIX}-names-{self.names.code}-data-{self.data.code}"
 
 
 ALL_KEPT: Final = Data(KEPT)

@@ -1,0 +1,77 @@
+"""Every crash state of one recording, by name: what it holds, and what to call it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from checkpoint_contracts.evidence import CrashPoint, Fault
+from pytest_checkpoint.record.journal import Recording
+from pytest_checkpoint.states.kill import CrashState, materialize, point
+from pytest_checkpoint.states.power_loss.crashes import PowerLoss
+from pytest_checkpoint.states.power_loss.losses import Loss
+from pytest_checkpoint.states.power_loss.models import Model
+from pytest_checkpoint.states.timeline import State, Timeline
+
+
+class LossWords(NamedTuple):
+    """What a power loss took; empty of any other crash."""
+
+    lost: tuple[str, ...] = ()
+    missing_syncs: tuple[str, ...] = ()
+    missing_kinds: tuple[str, ...] = ()
+
+
+class StateSource:
+    """The crash states of a recording, under one persistence model."""
+
+    def __init__(self, recording: Recording, model: Model) -> None:
+        """HarnessError if the recording contradicts itself."""
+        self.operations: Final = recording.operations
+        self.model: Final = model
+        self.timeline: Final = Timeline(
+            recording.start, recording.start_events, recording.operations
+        )
+        self._recording: Final = recording
+        self._losses: dict[CrashState, Loss] = {}
+
+    @cached_property
+    def power(self) -> PowerLoss:
+        """Made only when power losses are asked for: it costs another pass."""
+        start, events = self._recording.start, self._recording.start_events
+        return PowerLoss(start, events, self.operations, self.model, timeline=self.timeline)
+
+    def power_losses(self, step: int, cap: int | None) -> list[tuple[CrashState, bytes]]:
+        """The losses after a step, most telling first, each with the key of its state."""
+        found = []
+        for loss in self.power.losses(step, cap):
+            crash = CrashState(Fault.POWER_LOSS, step, loss.variant)
+            self._losses[crash] = loss
+            found.append((crash, loss.key))
+        return found
+
+    def state(self, crash: CrashState) -> State:
+        """What the crash left. UserError if the recording has no such power loss."""
+        if crash.fault is Fault.POWER_LOSS:
+            return self.power.state(crash.step, self._loss(crash))
+        return materialize(crash, self.timeline)
+
+    def point(self, crash: CrashState) -> CrashPoint:
+        """The crash in the words of the evidence."""
+        return point(crash, self.operations)
+
+    def words(self, crash: CrashState) -> LossWords:
+        if crash.fault is not Fault.POWER_LOSS:
+            return LossWords()
+        loss = self._loss(crash)
+        return LossWords(
+            self.power.describe(crash.step, loss),
+            self.power.missing_syncs(crash.step, loss),
+            self.power.missing_kinds(crash.step, loss),
+        )
+
+    def _loss(self, crash: CrashState) -> Loss:
+        loss = self._losses.get(crash)
+        if loss is None:
+            loss = self._losses[crash] = self.power.loss(crash.step, crash.variant)
+        return loss
