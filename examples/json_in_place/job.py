@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-STEPS = 20
+STEPS = 8
 
 
 def run(workspace: Path) -> None:

@@ -13,4 +13,5 @@ def json_writer() -> CommandSubject:
     return CommandSubject(
         run=[*JOB, "run", "{workspace}"],
         check=[*JOB, "check", "{workspace}"],
+        outputs=["state.json"],
     )

@@ -13,4 +13,5 @@ def pipeline() -> CommandSubject:
     return CommandSubject(
         run=[*JOB, "run", "{workspace}"],
         check=[*JOB, "check", "{workspace}"],
+        outputs=["*.frame"],
     )
