@@ -24,9 +24,9 @@ from pytest_checkpoint.record.operations import (
     Write,
 )
 from pytest_checkpoint.states.kill import kill_state
+from pytest_checkpoint.states.order import Plan, plan, spread
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.states.source import StateSource
-from pytest_checkpoint.states.order import Plan, plan, spread
 from pytest_checkpoint.states.timeline import Timeline
 from pytest_checkpoint.states.torn import torn_state
 from pytest_checkpoint.tree.image import ROOT, Directory, Image

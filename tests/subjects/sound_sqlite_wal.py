@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 
-STEPS = 3
+STEPS = 2
 
 
 def event(line: str) -> None:

@@ -8,12 +8,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from checkpoint_contracts import CATALOGUE
+
 if TYPE_CHECKING:
     from tests.kit.hooks.conftest import Project
 
 pytest_plugins = ["pytester"]
 
 CONTRACT = "state-never-corrupt"
+OTHERS = len(CATALOGUE) - 1
 EXPECTED = f", expected_failures={{'{CONTRACT}': 'known flaw'}}"
 
 
@@ -23,7 +26,7 @@ def test_a_failure_is_told_in_the_users_terms(project: Project) -> None:
 
     result = project.run("--checkpoint-seed", "7", "test_jobs.py")
 
-    result.assert_outcomes(passed=3, failed=1)
+    result.assert_outcomes(passed=OTHERS, failed=1)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
@@ -45,10 +48,18 @@ def test_a_failure_is_told_in_the_users_terms(project: Project) -> None:
 @pytest.mark.parametrize(
     ("outcome", "counts", "sentence"),
     [
-        ("failed", {"passed": 3, "xfailed": 1}, ""),
-        ("passed", {"passed": 3, "failed": 1}, "*holds, although it is expected to fail (known *"),
-        ("not applicable", {"passed": 3, "failed": 1}, "*is not applicable (*), although it is *"),
-        ("inconclusive", {"passed": 3, "failed": 1}, "inconclusive: it differs"),
+        ("failed", {"passed": OTHERS, "xfailed": 1}, ""),
+        (
+            "passed",
+            {"passed": OTHERS, "failed": 1},
+            "*holds, although it is expected to *",
+        ),
+        (
+            "not applicable",
+            {"passed": OTHERS, "failed": 1},
+            "*is not applicable (*), although *",
+        ),
+        ("inconclusive", {"passed": OTHERS, "failed": 1}, "inconclusive: it differs"),
     ],
 )
 def test_expected_failures_are_strict(
@@ -80,7 +91,7 @@ def test_tolerated_inconclusive_is_skipped_never_passed(project: Project) -> Non
 
     result = project.run("--checkpoint-tolerate", "inconclusive", "-rs")
 
-    result.assert_outcomes(passed=3, skipped=1)
+    result.assert_outcomes(passed=OTHERS, skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED * test_jobs.py:3: inconclusive: it differs"])
     assert result.ret == 0
 
@@ -91,7 +102,7 @@ def test_not_applicable_is_skipped_with_the_reason(project: Project) -> None:
 
     result = project.run("-rs")
 
-    result.assert_outcomes(passed=3, skipped=1)
+    result.assert_outcomes(passed=OTHERS, skipped=1)
     result.stdout.fnmatch_lines(
         [
             f"not applicable: {CONTRACT} (etl): it declares no stage",
@@ -126,7 +137,7 @@ def test_a_machine_that_cannot_makes_every_item_inconclusive(project: Project) -
 
     result = project.run()
 
-    result.assert_outcomes(passed=4, failed=4)
+    result.assert_outcomes(passed=OTHERS + 1, failed=OTHERS + 1)
     result.stdout.fnmatch_lines(["inconclusive: no seccomp here"])
 
 
@@ -147,7 +158,7 @@ def test_a_fault_of_the_kit_shows_its_traceback_once(project: Project) -> None:
 
     result = project.run()
 
-    result.assert_outcomes(failed=4)
+    result.assert_outcomes(failed=OTHERS + 1)
     assert result.stdout.str().count("ZeroDivisionError: planted") <= 3
     result.stdout.fnmatch_lines(["inconclusive: the kit broke while it examined etl: *"])
     assert len(project.examined) == 1
@@ -167,7 +178,7 @@ def test_replay(project: Project) -> None:
 
     result = project.run("--checkpoint-replay", f"etl::{CONTRACT}@41.torn-128")
 
-    result.assert_outcomes(failed=1, deselected=7)
+    result.assert_outcomes(failed=1, deselected=2 * OTHERS + 1)
     assert project.examined == [f"replay etl {CONTRACT} 41.torn-128"]
 
 
@@ -216,7 +227,7 @@ class TestXdist:
 
         result = project.in_a_process("-n2")
 
-        result.assert_outcomes(passed=11, failed=1)
+        result.assert_outcomes(passed=3 * OTHERS + 2, failed=1)
         assert sorted(line.split()[1] for line in project.examined) == ["etl", "second", "third"]
         assert all(re.search(r" gw\d ", line) for line in project.examined)
         result.stdout.fnmatch_lines(
