@@ -197,7 +197,12 @@ MUTANTS = (
     lost_with_the_power("directory_not_synced", "renames: in every model", ALL_MODELS),
     lost_with_the_power("last_rename_unsynced"),
     lost_with_the_power("marker_before_data"),
-    lost_with_the_power("sqlite_synchronous_off"),
+    Case(
+        name="sqlite_synchronous_off",
+        caught_by=SURVIVES_POWER_LOSS,
+        faults=("power-loss",),
+        note="its kills and torn writes are those of sqlite_wal",
+    ),
     lost_with_the_power(
         "sqlite_rollback_full", "the last commit only, by the journal that is back"
     ),
@@ -264,7 +269,12 @@ TWINS = (
     sound_without_power("journal_synced"),
     sound_without_power("odd_names_synced", "twin of odd_names, which syncs nothing"),
     sound_without_power("sqlite_rollback_extra", "twin of sqlite_rollback_full"),
-    sound_without_power("sqlite_wal_full"),
+    Case(
+        name="sqlite_wal_full",
+        faults=("power-loss",),
+        models=ALL_MODELS,
+        note="its kills and torn writes are those of sqlite_wal",
+    ),
     Case(
         name="json_replace_power",
         file="sound_json_replace",
