@@ -258,7 +258,7 @@ def _said(execution: Execution) -> str:
 
 
 def _shown(output: str) -> str:
-    text = output.strip().replace("\n", "⏎")
+    text = output.strip().replace("\n", "⏎") or "it prints nothing"
     return text if len(text) <= 200 else text[:200] + "…"
 
 

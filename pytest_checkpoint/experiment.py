@@ -86,10 +86,11 @@ def replay(
                 )
         else:
             slot = Path(kept.recording.slot)
+            progress.phase(kept.note)
             with SlotClient(slot.parent, int(slot.name)) as client:
-                examination = _Examiner(subject, options, progress, client).replay(
-                    kept.control(options), kept.evidence, contract, crash
-                )
+                examiner = _Examiner(subject, options, progress, client, kept.note)
+                control = kept.control(options)
+                examination = examiner.replay(control, kept.evidence, contract, crash)
     except (SubjectError, HarnessError) as error:
         examination = _invalid(subject, options, str(error))
     return dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
@@ -131,7 +132,12 @@ def _invalid(subject: Subject, options: Options, sentence: str) -> Examination:
 
 class _Examiner:
     def __init__(
-        self, subject: Subject, options: Options, progress: Progress, client: SlotClient
+        self,
+        subject: Subject,
+        options: Options,
+        progress: Progress,
+        client: SlotClient,
+        *notes: str,
     ) -> None:
         self._subject = subject
         self._options = options
@@ -140,7 +146,7 @@ class _Examiner:
         self._keeper = Keeper(
             folder=kept_folder(options, subject, client.number), cap_bytes=options.keep_bytes
         )
-        self._notes = [f"workspace {client.workspace}"]
+        self._notes = [f"workspace {client.workspace}", *notes]
 
     def examine(self, first: FirstRun) -> Examination:
         self._keeper.begin()
@@ -208,11 +214,10 @@ class _Examiner:
         resume_s = (reference.run.wall_s + reference.finished_resume.wall_s) / 2
         one_s = resume_s + reference.check.wall_s
         states = len(planned.states)
-        minutes = states * one_s / 60
-        text = f"{states} states, about {minutes:.1f} minutes"
-        budget_minutes = self._options.time_budget_s / 60
-        if minutes > budget_minutes and not self._options.exhaustive:
-            text += f", cut off after {budget_minutes:g} (--checkpoint-time-budget)"
+        expected_s, budget_s = states * one_s, self._options.time_budget_s
+        text = f"{states} states, about {_duration(expected_s)}"
+        if expected_s > budget_s and not self._options.exhaustive:
+            text += f", cut off after {_duration(budget_s)} (--checkpoint-time-budget)"
         return text
 
     def _evidence(
@@ -283,6 +288,10 @@ class _Examiner:
             wrecks=keep_wrecks(self._keeper, verdicts, experiments, states, operations),
             folder=self._keeper.folder,
         )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f} minutes"
 
 
 def require_state(crash: CrashState, source: StateSource) -> State:

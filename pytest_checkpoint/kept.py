@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Self
 
 from checkpoint_contracts import RESUME_KEEPS_WORK
@@ -26,6 +27,8 @@ class Kept:
     recording: Recording
     evidence: Evidence
     reference: Reference
+    note: str
+    """For people: how old it is, and what that means."""
 
     @classmethod
     def of(cls, options: Options, subject: Subject) -> Self | None:
@@ -35,7 +38,12 @@ class Kept:
         if evidence is None or evidence.reference is None:
             return None
         recording = journal.load(folder / RECORDING)
-        return cls(recording=recording, evidence=evidence, reference=evidence.reference)
+        made = datetime.fromtimestamp((folder / RECORDING).stat().st_mtime, tz=UTC).astimezone()
+        note = (
+            f"the state is from the recording of {made:%Y-%m-%d %H:%M}: how the job writes now is "
+            "not seen, only how it resumes; run without --checkpoint-replay to record it again"
+        )
+        return cls(recording=recording, evidence=evidence, reference=evidence.reference, note=note)
 
     def control(self, options: Options) -> Control:
         """As if the control run had just been made."""

@@ -195,8 +195,9 @@ def _unexplored(evidence: Evidence, holding: Holding, fault: Fault) -> list[str]
         sentences.append(f"no state of the fault {fault} was explored")
     if coverage.unreached:
         sentences.append(
-            f"the budget ended before {coverage.unreached[0]} was reached"
+            f"the budget ended too early: not covered is {coverage.unreached[0]}"
             + _more(len(coverage.unreached) - 1, "operation")
+            + "; --checkpoint-time-budget and --checkpoint-max-states give it more"
         )
     if coverage.known_hangs:
         sentences.append(

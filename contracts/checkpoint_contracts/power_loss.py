@@ -92,7 +92,17 @@ WAL with synchronous=FULL, or synchronous=EXTRA."""
         return None
 
     def notes(self, evidence: Evidence) -> tuple[str, ...]:
-        return ()
+        reference = evidence.reference
+        if reference is None or ACKNOWLEDGES_EXIT in evidence.capabilities:
+            return ()
+        if any(line.startswith("done ") for line in reference.events):
+            return ()
+        note = (
+            "the job acknowledges nothing (it writes no done line to $CHECKPOINT_EVENTS and does "
+            "not declare acknowledges-exit), so it was only tested that it can go on after a power "
+            "loss, not that finished work survives one"
+        )
+        return (note,)
 
 
 def _findings(evidence: Evidence, experiment: Experiment) -> tuple[Finding, ...]:

@@ -199,7 +199,7 @@ def test_the_next_session_is_as_ever(workplace: Workplace, start: Callable[..., 
     again = workplace.judge_job(run, CHECK, "--checkpoint-max-states", "3")
 
     assert again.verdicts()[RESUME_EQUALS] == "inconclusive"
-    assert "the budget ended before " in again.item(RESUME_EQUALS).text
+    assert "the budget ended too early: " in again.item(RESUME_EQUALS).text
     session.nothing_is_left()
 
 

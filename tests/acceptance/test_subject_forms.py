@@ -285,7 +285,7 @@ def test_a_budget_that_ends_too_early(workplace: Workplace) -> None:
 
     assert session.ret == 1
     assert session.verdicts()[RESUME_EQUALS] == "inconclusive"
-    assert session.item(RESUME_EQUALS).text.startswith("inconclusive: the budget ended before ")
+    assert session.item(RESUME_EQUALS).text.startswith("inconclusive: the budget ended too early: ")
     assert "5 unique crash states explored" in session.output
 
 

@@ -27,6 +27,7 @@ from tests.contracts.builders import (
     ran,
     seen,
     tried,
+    undisturbed,
 )
 
 CONTRACT = done_survives_power_loss
@@ -264,3 +265,12 @@ def test_a_slow_end_keeps_what_was_lost() -> None:
     late = tried(LOST, ran(1, wall_s=31.0))
     finding = judge(seen(*SOUND, hang, replays=(late,)), CONTRACT).failures[0].finding
     assert finding.likely_cause.startswith(RENAME)
+
+
+def test_a_job_that_acknowledges_nothing_is_told_so() -> None:
+    silent = seen(reference=undisturbed(events=("start fetch",)))
+    contract = done_survives_power_loss
+    assert [note for note in contract.notes(silent) if "acknowledges nothing" in note]
+    assert not contract.notes(seen(reference=undisturbed()))
+    declared = replace(silent, capabilities=silent.capabilities | {"acknowledges-exit"})
+    assert not contract.notes(declared)
