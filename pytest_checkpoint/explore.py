@@ -50,14 +50,14 @@ def explore(
         if hangs[kind] >= _HANGS_KNOWN:
             left_out.append(unique.crash)
             continue
-        ends = _ends_after_exit(bench, source, unique)
+        also = _also_lost(bench, source, unique)
         experiment = conduct(
-            bench, where, state, control.deadlines, equal_steps(unique), tuple(ends.values())
+            bench, where, state, control.deadlines, equal_steps(unique), tuple(also.values())
         )
         hangs[kind] += hung(experiment)
         experiments.append(told(experiment, source, unique.crash))
-        for crash, end in ends.items():
-            same = dataclasses.replace(experiment, point=end, equal_steps=())
+        for crash, loss in also.items():
+            same = dataclasses.replace(experiment, point=loss, equal_steps=())
             experiments.append(told(same, source, crash))
         explored.add(unique.crash)
         progress.advance(number + 1, len(plan.states))
@@ -121,17 +121,21 @@ def _wants_unresumed(bench: Bench, where: CrashPoint, equal: tuple[int, ...]) ->
     return wants_unresumed_check(where, equal, bench.subject.capabilities, wanted)
 
 
-def _ends_after_exit(
+def _also_lost(
     bench: Bench, source: StateSource, unique: UniqueState
 ) -> dict[CrashState, CrashPoint]:
-    """Power losses after an exit that acknowledges, where a kill leaves the same state.
+    """Power losses that leave the state of a kill or a torn write: judged as what they are too.
 
-    What is right after a kill is a failure there: the un-resumed check says so.
+    One stands for all. After an exit that acknowledges each counts: what is right after a kill is
+    a failure there, as the un-resumed check says.
     """
-    if ACKNOWLEDGES_EXIT not in bench.subject.capabilities:
+    if unique.crash.fault is Fault.POWER_LOSS:
         return {}
-    points = {alias: source.point(alias) for alias in unique.aliases}
-    return {alias: point for alias, point in points.items() if after_exit(point)}
+    losses = [alias for alias in unique.aliases if alias.fault is Fault.POWER_LOSS]
+    wanted = losses[:1]
+    if ACKNOWLEDGES_EXIT in bench.subject.capabilities:
+        wanted += [alias for alias in losses[1:] if after_exit(source.point(alias))]
+    return {alias: source.point(alias) for alias in wanted}
 
 
 def told(experiment: Experiment, source: StateSource, crash: CrashState) -> Experiment:
