@@ -81,7 +81,7 @@ def test_every_contract_has_mutants() -> None:
 
 def judged(case: Case, model: str, workplace: Workplace) -> Session:
     script = shlex.quote(str(case.script))
-    more = case.options(model)
+    more = [*case.options(model), "--checkpoint-self-check=1"]
     deadline_s = SHORT_DEADLINE_S.get(case.name)
     if deadline_s is not None:
         more += ["--checkpoint-deadline", deadline_s]
