@@ -55,6 +55,7 @@ def examine(subject: Subject, options: Options, progress: Progress) -> Examinati
     is wrong with the subject makes every verdict inconclusive, with that sentence.
     """
     abilities.require()
+    kept_folder(options, subject)  # told now, not after the first run, if it cannot be made
     begun = time.monotonic()
     try:
         first, root = _first_run(subject, options, progress)

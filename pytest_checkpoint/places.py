@@ -53,12 +53,17 @@ def slots_of(root: Path, options: Options, subject: Subject) -> Path:
 def kept_folder(options: Options, subject: Subject, slot: int = 0) -> Path:
     """``.checkpoint-contracts/SUBJECT`` in the rootdir; made, with a .gitignore of its own."""
     top = options.rootdir / KEPT
-    top.mkdir(exist_ok=True)
-    ignore = top / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
     folder = top / (file_name(subject.name) + (f".{slot}" if slot else ""))
-    folder.mkdir(exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        ignore = top / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+    except OSError as error:
+        raise UserError(
+            f"recordings and wrecks cannot be kept in {folder}: {error.strerror}; make it "
+            "writable, or give --rootdir a directory that is"
+        ) from error
     return folder
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkpoint_contracts.causes import CHANGES_WHEN_FINISHED, RUNS_WHEN_FINISHED
+from checkpoint_contracts.cost import repeats_everything
 from checkpoint_contracts.evidence import (
     CrashPoint,
     Evidence,
@@ -94,9 +95,14 @@ keep what changes at every start (counters, times) out of the outputs."""
         return (f"resuming the finished job changes files that are no outputs: {shown}{more}",)
 
 
-def wants_second_look(reference: Reference) -> bool:
-    """Whether the finished job must be resumed again, to see whether what was seen repeats."""
-    return any(True for _ in _findings(reference, reference.finished))
+def wants_second_look(reference: Reference, restart_ratio: float = 0.9) -> bool:
+    """Whether the finished job must be resumed again, to see whether what was seen repeats.
+
+    ``resume-keeps-work`` wants it too, of a job that does everything again.
+    """
+    if any(True for _ in _findings(reference, reference.finished)):
+        return True
+    return repeats_everything(reference.finished_resume, reference.run, restart_ratio)
 
 
 def _gap(finished: Finished) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkpoint_contracts.evidence import Fault
-from pytest_checkpoint.record.operations import Operation, Write
+from pytest_checkpoint.record.operations import Write
 from pytest_checkpoint.states.kill import TORN_PREFIX, CrashState
 from pytest_checkpoint.tree.content import Buffer
 
@@ -28,16 +28,6 @@ _SEARCH_BYTES: Final = 1 << 16
 def torn_state(step: int, cut: int) -> CrashState:
     """The write of operation ``step``, of which only the first ``cut`` bytes arrived."""
     return CrashState(Fault.TORN, step, f"{TORN_PREFIX}{cut}", cut)
-
-
-def torn_states(operations: Sequence[Operation], *, exhaustive: bool = False) -> list[CrashState]:
-    """All torn states of a recording, in order."""
-    return [
-        torn_state(operation.step, cut)
-        for operation in operations
-        if operation.write is not None
-        for cut in cuts(operation.write, exhaustive=exhaustive)
-    ]
 
 
 def cuts(write: Write, *, exhaustive: bool = False) -> list[int]:

@@ -431,3 +431,15 @@ def test_what_is_undecided_can_be_tolerated_and_is_never_passed(workplace: Workp
     assert session.ret == 0, session.output
     assert session.inconclusive().startswith("the undisturbed run exits 7: ")
     assert f" {len(CATALOGUE)} skipped in " in session.output
+
+
+def test_a_place_to_keep_things_that_cannot_be_made(workplace: Workplace) -> None:
+    mine = workplace.write(".checkpoint-contracts", "mine")
+
+    session = workplace.judge_job(workplace.shell(SOUND), CHECK)
+
+    assert session.ret == 4
+    assert "recordings and wrecks cannot be kept in " in session.output
+    assert "Traceback" not in session.output
+    assert "first control run" not in session.output
+    assert mine.read_text() == "mine"

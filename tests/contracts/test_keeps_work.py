@@ -5,9 +5,20 @@ from typing import Any
 
 import pytest
 
-from checkpoint_contracts import judge, replays_needed, wants_unresumed_check
+from checkpoint_contracts import (
+    judge,
+    replays_needed,
+    wants_second_look,
+    wants_unresumed_check,
+)
 from checkpoint_contracts.curve import curve
-from checkpoint_contracts.evidence import Evidence, Execution, Experiment, Reference
+from checkpoint_contracts.evidence import (
+    Evidence,
+    Execution,
+    Experiment,
+    Finished,
+    Reference,
+)
 from checkpoint_contracts.keeps_work import resume_keeps_work
 from checkpoint_contracts.verdict import Outcome, Verdict
 from tests.contracts.builders import HUNG, checked, killed, ran, seen, torn, tried, undisturbed
@@ -302,3 +313,24 @@ def test_one_state_may_stand_for_several_kill_points() -> None:
     assert not wants_unresumed_check(point)
     assert wants_unresumed_check(point, (15, 16))
     assert tried(point, equal_steps=(15, 16)).kills_from(0.75) == 2
+
+
+def test_one_further_look_at_the_finished_job_is_enough() -> None:
+    """CPU is noisy: a look at 85 % does not acquit what another one shows again."""
+    low = ran(user_cpu_s=8.5, bytes_written=1000, operations=20)
+    full = ran(user_cpu_s=9.5, bytes_written=1000, operations=20)
+    reference = undisturbed(run=BY_CPU, finished_resume=full)
+    last = tried(killed(20), low, unresumed_check=checked())
+
+    def outcome_with(again: Execution | None) -> Outcome:
+        finished = None if again is None else Finished(resume=again)
+        seen_again = replace(reference, finished_again=finished)
+        return judge(seen(last, reference=seen_again), resume_keeps_work).outcome
+
+    assert outcome_with(full) is Outcome.FAILED
+    assert outcome_with(low) is Outcome.INCONCLUSIVE
+    assert outcome_with(None) is Outcome.INCONCLUSIVE
+    assert wants_second_look(reference)
+    assert not wants_second_look(
+        replace(reference, finished_resume=ran(), finished_check=checked())
+    )

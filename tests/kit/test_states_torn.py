@@ -11,7 +11,7 @@ from checkpoint_contracts.evidence import CrashPoint, Fault
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.record.operations import Effect, Event, Operation, Origin, Sync, Write
 from pytest_checkpoint.states.kill import CrashState, kill_state, kill_states, parse, point
-from pytest_checkpoint.states.torn import cuts, first_cuts, torn_state, torn_states
+from pytest_checkpoint.states.torn import cuts, first_cuts, torn_state
 
 
 def _operation(step: int, *effects: Effect, call: str = "write") -> Operation:
@@ -95,7 +95,12 @@ def test_only_writes_of_calls_are_torn() -> None:
         _operation(4, Write(1, 0, b"abc", Origin.ARRIVED), call="rename"),
         _operation(5, Sync(1, data_only=False), call="fsync"),
     ]
-    assert torn_states(operations) == [
+    assert [
+        torn_state(operation.step, cut)
+        for operation in operations
+        if operation.write is not None
+        for cut in cuts(operation.write)
+    ] == [
         CrashState(Fault.TORN, 1, "torn-1", 1),
         CrashState(Fault.TORN, 1, "torn-2", 2),
     ]
