@@ -15,17 +15,21 @@ from checkpoint_contracts import CATALOGUE, RESUME_IS_IDEMPOTENT, judge_all, rep
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Experiment, Fault
 from checkpoint_contracts.verdict import Verdict
-from pytest_checkpoint.bench import Bench
-from pytest_checkpoint.control import (
+from pytest_checkpoint.errors import HarnessError, SubjectError, UserError
+from pytest_checkpoint.examination import Examination, Progress
+from pytest_checkpoint.keeping.keep import Keeper, keep_wrecks
+from pytest_checkpoint.keeping.kept import Kept, evidence_of_replay
+from pytest_checkpoint.keeping.places import chosen_root, first_root, kept_folder, slots_of
+from pytest_checkpoint.options import Options
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.control import (
     Control,
     FirstRun,
     control_run,
     first_run,
     resumed_when_finished,
 )
-from pytest_checkpoint.errors import HarnessError, SubjectError, UserError
-from pytest_checkpoint.examination import Examination, Progress
-from pytest_checkpoint.explore import (
+from pytest_checkpoint.phases.explore import (
     NOTHING_EXPLORED,
     Exploration,
     conduct,
@@ -33,13 +37,9 @@ from pytest_checkpoint.explore import (
     hung,
     told,
 )
-from pytest_checkpoint.keep import Keeper, keep_wrecks
-from pytest_checkpoint.kept import Kept, evidence_of_replay
-from pytest_checkpoint.options import Options
-from pytest_checkpoint.places import chosen_root, first_root, kept_folder, slots_of
+from pytest_checkpoint.phases.selfcheck import self_check
 from pytest_checkpoint.record import abilities
 from pytest_checkpoint.record.client import SlotClient
-from pytest_checkpoint.selfcheck import self_check
 from pytest_checkpoint.states.kill import CrashState, parse
 from pytest_checkpoint.states.order import Plan, plan
 from pytest_checkpoint.states.outputs import find_outputs

@@ -6,8 +6,8 @@ from types import FunctionType
 
 import pytest
 
-from pytest_checkpoint import command_line
 from pytest_checkpoint.api import SUBJECT_ATTRIBUTE
+from pytest_checkpoint.session import command_line
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,7 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not command_line.asked_for(config):
         command_line.refuse_strays(config)
         return
-    from pytest_checkpoint.session import register
+    from pytest_checkpoint.session.plugin import register
 
     register(config)
 

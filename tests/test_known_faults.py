@@ -48,7 +48,7 @@ def judgements() -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def short_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The replay of a hang takes a minute at least; here, six times the deadline."""
-    monkeypatch.setattr("pytest_checkpoint.bench._LEAST_HANG_S", 0.1)
+    monkeypatch.setattr("pytest_checkpoint.phases.bench._LEAST_HANG_S", 0.1)
 
 
 @pytest.mark.parametrize(("case", "model"), list(judgements()))

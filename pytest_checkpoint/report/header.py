@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_checkpoint.arguments import Arguments
 from pytest_checkpoint.record import abilities
-from pytest_checkpoint.settings import Settings
+from pytest_checkpoint.session.arguments import Arguments
+from pytest_checkpoint.session.settings import Settings
 
 
 def header_lines(settings: Settings, arguments: Arguments) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from checkpoint_contracts.verdict import Outcome, Verdict
 from pytest_checkpoint.examination import Examination
-from pytest_checkpoint.outcome import Shown
+from pytest_checkpoint.report.outcome import Shown
 
 CoverageRow = tuple[str, int, int, int]
 """Fault, states derived, unique, explored."""

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from checkpoint_contracts.evidence import Fault, PartialOutput
-from pytest_checkpoint.globs import Globs
 from pytest_checkpoint.record.describe import shown_path
 from pytest_checkpoint.record.operations import (
     Allocate,
@@ -24,6 +23,7 @@ from pytest_checkpoint.record.operations import (
     Truncate,
     Write,
 )
+from pytest_checkpoint.states.globs import Globs
 from pytest_checkpoint.states.kill import CrashState, kill_state, point
 from pytest_checkpoint.states.paths import Binding, PathsWatched
 from pytest_checkpoint.states.timeline import Timeline

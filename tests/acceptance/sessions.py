@@ -22,7 +22,7 @@ import rich.table  # noqa: F401 - as below
 
 # In-process sessions forget what they import; without these each would import it all again.
 import pytest_checkpoint
-import pytest_checkpoint.session
+import pytest_checkpoint.session.plugin
 
 ENGINE = importlib.import_module("pytest_checkpoint.experiment")
 """The real one: other tests put one of their own in its place, and it may stay there."""

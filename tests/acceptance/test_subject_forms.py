@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from checkpoint_contracts import CATALOGUE
-from pytest_checkpoint.bench import Deadlines
+from pytest_checkpoint.phases.bench import Deadlines
 from tests.acceptance.sessions import (
     NEVER_CORRUPT,
     PYTHON,
@@ -436,7 +436,7 @@ fi
 @pytest.fixture
 def short_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The replay of a hang takes a minute at least; here, six times the deadline."""
-    monkeypatch.setattr("pytest_checkpoint.bench._LEAST_HANG_S", 0.1)
+    monkeypatch.setattr("pytest_checkpoint.phases.bench._LEAST_HANG_S", 0.1)
 
 
 def test_the_replay_of_a_hang_has_a_minute() -> None:

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from pytest_checkpoint.api import CommandSubject, checkpoint_subject
-from pytest_checkpoint.commands import stem_of_first_script
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.registration import Declaration, declared, validated
+from pytest_checkpoint.session.commands import stem_of_first_script
+from pytest_checkpoint.session.registration import Declaration, declared, validated
 
 IDS = ("state-never-corrupt", "resume-keeps-work")
 

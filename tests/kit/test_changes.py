@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_checkpoint.changes import changes
+from pytest_checkpoint.phases.changes import changes
 from pytest_checkpoint.tree.content import Content
 from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, Node, Special, Symlink
 

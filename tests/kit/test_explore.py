@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkpoint_contracts.evidence import Fault
-from pytest_checkpoint.explore import equal_steps
+from pytest_checkpoint.phases.explore import equal_steps
 from pytest_checkpoint.states.kill import CrashState, kill_state
 from pytest_checkpoint.states.order import UniqueState
 from pytest_checkpoint.states.torn import torn_state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_checkpoint.globs import Globs
+from pytest_checkpoint.states.globs import Globs
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from pytest_checkpoint.outcome import Shown
 from pytest_checkpoint.report.matrix import Row, render_matrix
+from pytest_checkpoint.report.outcome import Shown
 
 
 def row(

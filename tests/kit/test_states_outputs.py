@@ -9,7 +9,6 @@ from typing import Final
 import pytest
 
 from checkpoint_contracts.evidence import Fault
-from pytest_checkpoint.globs import Globs
 from pytest_checkpoint.record.operations import (
     Create,
     CreateUnnamed,
@@ -25,6 +24,7 @@ from pytest_checkpoint.record.operations import (
     Unlink,
     Write,
 )
+from pytest_checkpoint.states.globs import Globs
 from pytest_checkpoint.states.outputs import Outputs, find_outputs, unmatched_glob
 from pytest_checkpoint.states.timeline import Timeline
 from pytest_checkpoint.tree.compare import walk

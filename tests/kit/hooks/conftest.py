@@ -13,7 +13,7 @@ import pytest
 import rich.console
 import rich.table  # noqa: F401 - as above
 
-import pytest_checkpoint.session  # noqa: F401 - as above
+import pytest_checkpoint.session.plugin  # noqa: F401 - as above
 
 ENGINE = """
 import json

@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 
-HEAVY = ("rich", "numpy", "psutil", "ctypes", "checkpoint_contracts", "pytest_checkpoint.session")
+HEAVY = (
+    "rich",
+    "numpy",
+    "psutil",
+    "ctypes",
+    "checkpoint_contracts",
+    "pytest_checkpoint.session.plugin",
+)
 
 
 def test_ordinary_tests_run_as_ever(project: Project) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from checkpoint_contracts import CATALOGUE
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.replay_line import ReplayTarget
+from pytest_checkpoint.session.replay_line import ReplayTarget
 
 if TYPE_CHECKING:
     from tests.kit.hooks.conftest import Project

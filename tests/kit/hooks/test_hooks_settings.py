@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from checkpoint_contracts.evidence import Fault
-from pytest_checkpoint import quantities
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.settings import read_settings
+from pytest_checkpoint.session import quantities
+from pytest_checkpoint.session.settings import read_settings
 
 if TYPE_CHECKING:
     from tests.kit.hooks.conftest import Project

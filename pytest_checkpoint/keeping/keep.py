@@ -16,7 +16,7 @@ from checkpoint_contracts import archive
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Experiment
 from checkpoint_contracts.verdict import Finding, Verdict
 from pytest_checkpoint.examination import Wreck
-from pytest_checkpoint.places import file_name
+from pytest_checkpoint.keeping.places import file_name
 from pytest_checkpoint.record.describe import describe
 from pytest_checkpoint.record.operations import WORKSPACE, Operation
 from pytest_checkpoint.record.slot import remove_tree

@@ -7,17 +7,17 @@ import dataclasses
 import pytest
 
 from checkpoint_contracts.verdict import Outcome, Verdict
-from pytest_checkpoint.arguments import Arguments
 from pytest_checkpoint.errors import CheckpointError, UserError
 from pytest_checkpoint.examination import Examination
-from pytest_checkpoint.items import ContractItem
-from pytest_checkpoint.outcome import conclude
-from pytest_checkpoint.replay_line import ReplayTarget, replay_command
 from pytest_checkpoint.report.failure import failure_text
 from pytest_checkpoint.report.matrix import Row, row_of
+from pytest_checkpoint.report.outcome import conclude
 from pytest_checkpoint.report.progress import show_progress
 from pytest_checkpoint.report.properties import properties_of
-from pytest_checkpoint.settings import Settings
+from pytest_checkpoint.session.arguments import Arguments
+from pytest_checkpoint.session.items import ContractItem
+from pytest_checkpoint.session.replay_line import ReplayTarget, replay_command
+from pytest_checkpoint.session.settings import Settings
 
 ROW = pytest.StashKey[Row]()
 USAGE = pytest.StashKey[str]()

@@ -9,11 +9,11 @@ from typing import Self
 
 from checkpoint_contracts import RESUME_KEEPS_WORK
 from checkpoint_contracts.evidence import Coverage, Evidence, Experiment, Reference
-from pytest_checkpoint.bench import Deadlines
-from pytest_checkpoint.control import Control
-from pytest_checkpoint.keep import RECORDING, load_evidence
+from pytest_checkpoint.keeping.keep import RECORDING, load_evidence
+from pytest_checkpoint.keeping.places import kept_folder
 from pytest_checkpoint.options import Options
-from pytest_checkpoint.places import kept_folder
+from pytest_checkpoint.phases.bench import Deadlines
+from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.states.timeline import State

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from checkpoint_contracts.evidence import Fault
-from pytest_checkpoint import command_line, commands, quantities
 from pytest_checkpoint.api import CommandSubject
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.options import Options
-from pytest_checkpoint.registration import validated
-from pytest_checkpoint.replay_line import ReplayTarget
+from pytest_checkpoint.session import command_line, commands, quantities
+from pytest_checkpoint.session.registration import validated
+from pytest_checkpoint.session.replay_line import ReplayTarget
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.subject import Subject
 

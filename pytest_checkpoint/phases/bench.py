@@ -10,10 +10,10 @@ from typing import Final
 
 from checkpoint_contracts.evidence import Execution
 from pytest_checkpoint.options import Options
+from pytest_checkpoint.phases.redaction import Redactor
 from pytest_checkpoint.record.client import SlotClient, environment
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.tracked import EVENTS
-from pytest_checkpoint.redaction import Redactor
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.subject import Command, Subject
 from pytest_checkpoint.tree.capture import capture

@@ -11,9 +11,9 @@ from typing import Final
 
 from checkpoint_contracts import ACKNOWLEDGES_EXIT, after_exit, wants_unresumed_check
 from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
-from pytest_checkpoint.bench import Bench, Deadlines, lines_of
-from pytest_checkpoint.control import Control
 from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.states.kill import CrashState
 from pytest_checkpoint.states.order import Plan, UniqueState
 from pytest_checkpoint.states.source import StateSource

@@ -8,11 +8,11 @@ from types import ModuleType
 import pytest
 
 from checkpoint_contracts import CATALOGUE
-from pytest_checkpoint.arguments import Arguments
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.items import ContractItem, Findings, Settles, SubjectNode
-from pytest_checkpoint.registration import Declaration
-from pytest_checkpoint.settings import Settings
+from pytest_checkpoint.session.arguments import Arguments
+from pytest_checkpoint.session.items import ContractItem, Findings, Settles, SubjectNode
+from pytest_checkpoint.session.registration import Declaration
+from pytest_checkpoint.session.settings import Settings
 
 NO_SUBJECT = """\
 no subject found: nothing names a job to judge. Name one by its commands:

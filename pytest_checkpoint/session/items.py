@@ -11,12 +11,12 @@ import pytest
 from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.contract import Contract
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.registration import Declaration, declared
+from pytest_checkpoint.session.registration import Declaration, declared
 from pytest_checkpoint.subject import Subject
 
 
 class Settles(Protocol):
-    """Whoever runs an item: :class:`pytest_checkpoint.judging.Judge`."""
+    """Whoever runs an item: :class:`pytest_checkpoint.session.judging.Judge`."""
 
     def settle(self, item: ContractItem) -> None:
         """Return if the promise holds; else raise one of pytest's outcomes."""

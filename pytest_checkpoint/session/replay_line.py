@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from pytest_checkpoint import command_line
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.session import command_line
 
 _OPTION = "--checkpoint-replay"
 _TARGET = re.compile(r"(?P<subject>.+?)::(?P<contract>[^:@\s]+)@(?P<point>\d+\.[\w-]+)", re.ASCII)

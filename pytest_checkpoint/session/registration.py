@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from types import FunctionType
 from typing import cast
 
-from pytest_checkpoint import commands
 from pytest_checkpoint.api import SUBJECT_ATTRIBUTE, CommandSubject, Mark
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.session import commands
 from pytest_checkpoint.subject import Subject
 
 KNOWN_CAPABILITIES = (

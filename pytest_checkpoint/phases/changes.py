@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pytest_checkpoint.globs import Globs
 from pytest_checkpoint.record.describe import shown_path
 from pytest_checkpoint.record.operations import WORKSPACE
+from pytest_checkpoint.states.globs import Globs
 from pytest_checkpoint.tree.compare import walk
 from pytest_checkpoint.tree.image import Directory, File, Image, Node, Special, Symlink, printable
 

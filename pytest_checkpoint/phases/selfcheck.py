@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pytest_checkpoint.bench import Bench
-from pytest_checkpoint.control import Control
 from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.states.order import spread
 from pytest_checkpoint.states.timeline import Timeline

@@ -14,10 +14,10 @@ from typing import Final
 
 from checkpoint_contracts import wants_second_look
 from checkpoint_contracts.evidence import Execution, Finished, Reference
-from pytest_checkpoint.bench import Bench, Deadlines, lines_of
-from pytest_checkpoint.changes import changes
 from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.phases.changes import changes
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.describe import normalized, signature
 from pytest_checkpoint.record.journal import Recording

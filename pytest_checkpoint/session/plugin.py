@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from pytest_checkpoint.arguments import Arguments, places_to_look, read_arguments
-from pytest_checkpoint.collection import SubjectCollection, register_markers
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.items import ContractItem, SubjectNode, contract_ids
-from pytest_checkpoint.judging import ROW, USAGE, Judge
-from pytest_checkpoint.outcome import Shown
 from pytest_checkpoint.report.header import header_lines
 from pytest_checkpoint.report.matrix import Row, render_matrix
-from pytest_checkpoint.settings import Settings, read_settings
+from pytest_checkpoint.report.outcome import Shown
+from pytest_checkpoint.session.arguments import Arguments, places_to_look, read_arguments
+from pytest_checkpoint.session.collection import SubjectCollection, register_markers
+from pytest_checkpoint.session.items import ContractItem, SubjectNode, contract_ids
+from pytest_checkpoint.session.judging import ROW, USAGE, Judge
+from pytest_checkpoint.session.settings import Settings, read_settings
 
 _ROW_ATTRIBUTE = "checkpoint_row"
 _USAGE_ATTRIBUTE = "checkpoint_usage"

@@ -1,0 +1,1 @@
+"""What outlives an examination: recordings, evidence, wrecks, and where they lie."""

@@ -1,0 +1,1 @@
+"""The pytest side: options, collection, items, and how a verdict becomes an outcome."""
