@@ -1,6 +1,7 @@
 """Compare the persistence models of power loss with what real file systems leave on their device.
 
     python benchmarks/validate_models.py [--filesystems ext4,xfs,btrfs] [--seconds S] [--quick]
+        [--writers NAME,NAME]
 
 Small writers are carried out on a real file system whose block device writes down every write and
 every flush. From that log come all states that the device may be in when the power goes; each is
@@ -26,9 +27,9 @@ QUICK_SECONDS = 5.0
 
 
 def main() -> int:
-    arguments = parse(sys.argv[1:])
     # Behind what is installed: a checkout serves too, but is never taken instead.
     sys.path.append(str(Path(__file__).resolve().parent.parent))
+    arguments = parse(sys.argv[1:])
     from benchmarks.real_filesystems.filesystems import MissingError
     from benchmarks.real_filesystems.stopping import note_signals
     from pytest_checkpoint.errors import HarnessError
@@ -65,7 +66,9 @@ def compare(arguments: argparse.Namespace) -> int:
                 systems.append(FILE_SYSTEMS[name])
         if not systems:
             raise MissingError("none of the file systems can be tried")
-        if arguments.quick:
+        if arguments.writers:
+            writers = [writer for writer in small_writers() if writer.name in arguments.writers]
+        elif arguments.quick:
             writers = [writer for writer in small_writers() if writer.quick]
         else:
             writers, missing_sqlite = all_writers(shop)
@@ -91,6 +94,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--seconds", type=float, help=f"in all, about; {SECONDS:.0f} by default")
     parser.add_argument(
+        "--writers", type=writers, default=[], help="some of the small ones alone, and no SQLite"
+    )
+    parser.add_argument(
         "--quick",
         action="store_true",
         help=f"three writers and no SQLite, {QUICK_SECONDS:.0f} s in all",
@@ -99,6 +105,17 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if parsed.seconds is None:
         parsed.seconds = QUICK_SECONDS if parsed.quick else SECONDS
     return parsed
+
+
+def writers(text: str) -> list[str]:
+    from benchmarks.real_filesystems.writers import small_writers
+
+    names = text.split(",")
+    known = [writer.name for writer in small_writers()]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(known)}")
+    return names
 
 
 def filesystems(text: str) -> list[str]:

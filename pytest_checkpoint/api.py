@@ -45,6 +45,12 @@ class CommandSubject:
     """Goes on after a crash; None: the same as ``run``."""
     setup: CommandLine | None = None
     """Fills the workspace before each fresh run."""
+    changed: Collection[CommandLine] = ()
+    """The job with its pipeline changed (a stage renamed, moved, given other parameters or input),
+    a command each: they resume what the original began, and run in a fresh workspace too."""
+    handoff: CommandLine | None = None
+    """What tells a reader what is done and what is next, as JSON: a path in the workspace, or, with
+    ``{workspace}`` in it or as a list, a command that prints it."""
     outputs: Collection[str] = ()
     """Globs in the workspace: files that must be whole whenever they have their final name."""
     ephemeral: Collection[str] = ()

@@ -38,5 +38,7 @@ class Options:
     """Cap of all kept wrecks together."""
     self_check_points: int = SELF_CHECK_POINTS
     restart_ratio: float = 0.9
+    attempts: int = 25
+    """How often a stage may be started in one execution, or be killed, before that is endless."""
     contracts: frozenset[str] | None = None
     """Ids that were selected; None: all. Faults that none of them needs are not explored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 Command = tuple[str, ...]
 """Arguments, ``{workspace}`` not yet replaced. Run without a shell."""
@@ -19,6 +19,10 @@ class Subject:
     resume: Command
     check: Command
     setup: Command | None = None
+    changed: tuple[Command, ...] = ()
+    """The job with its pipeline changed, as a run and as a resume."""
+    handoff: PurePosixPath | Command | None = None
+    """What tells a reader where the job stands: a file in the workspace, or a command."""
     outputs: tuple[str, ...] = ()
     ephemeral: tuple[str, ...] = ()
     capabilities: frozenset[str] = frozenset()

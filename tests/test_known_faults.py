@@ -57,9 +57,14 @@ def test_verdicts(case: Case, model: str, pytester: pytest.Pytester) -> None:
 
     expected = case.expected_under(model)
     assert session.failed(case.script.stem) == expected, session.output
+    if case.caught_by in expected:
+        text = session.item(case.caught_by, case.script.stem).text
+        assert [said for said in case.tells if said not in text] == []
+    verdicts = session.verdicts(case.script.stem)
+    assert {verdicts[contract] for contract in case.holds} <= {"passed"}, session.output
     undecided = {
         contract
-        for contract, verdict in session.verdicts(case.script.stem).items()
+        for contract, verdict in verdicts.items()
         if verdict not in {"passed", "failed", "not applicable"}
     }
     assert undecided == set(), session.output
@@ -82,6 +87,8 @@ def test_every_contract_has_mutants() -> None:
 def judged(case: Case, model: str, workplace: Workplace) -> Session:
     script = shlex.quote(str(case.script))
     more = [*case.options(model), "--checkpoint-self-check=1"]
+    for name in case.changed:
+        more += ["--checkpoint-changed", f"{PYTHON} {script} run {{workspace}} {name}"]
     deadline_s = SHORT_DEADLINE_S.get(case.name)
     if deadline_s is not None:
         more += ["--checkpoint-deadline", deadline_s]

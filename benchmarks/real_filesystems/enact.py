@@ -32,6 +32,7 @@ from pytest_checkpoint.record.operations import (
 from pytest_checkpoint.tree.image import ROOT, Directory, Image, NodeId
 
 _CREATE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_CREATE_UNNAMED: Final = os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_CLOEXEC
 _CHANGE: Final = os.O_RDWR | os.O_CLOEXEC
 
@@ -101,10 +102,10 @@ class Enactor:
         match effect:
             case Create():
                 self._create(effect)
-            case CreateUnnamed():
-                raise HarnessError("files without a name cannot be enacted")
+            case CreateUnnamed(node, mode):
+                self._open[node] = os.open(self._directory, _CREATE_UNNAMED, mode)
             case Link(directory, name, node):
-                os.link(self._path_of(node), self._path_of(directory) / os.fsdecode(name))
+                self._link(node, self._path_of(directory) / os.fsdecode(name))
                 self._entries[directory][name] = node
             case Unlink(directory, name):
                 self._unlink(directory, name)
@@ -124,6 +125,18 @@ class Enactor:
         else:
             raise HarnessError(f"a {effect.kind} cannot be enacted")
         self._entries[effect.directory][effect.name] = effect.node
+
+    def _link(self, node: NodeId, target: Path) -> None:
+        source = self._path(node)
+        if source is not None:
+            os.link(source, target)
+            return
+        # Its first name. With a directory given os.link calls linkat(2), which can follow this.
+        directory = os.open(target.parent, _READ)
+        try:
+            os.link(f"/proc/self/fd/{self._open[node]}", target.name, dst_dir_fd=directory)
+        finally:
+            os.close(directory)
 
     def _unlink(self, directory: NodeId, name: bytes) -> None:
         node = self._entries[directory][name]

@@ -1,7 +1,7 @@
 """In which of the forms that the models know a loss was found: for people, and for the docs.
 
-A form is told by the bytes alone: those of the small writers hold no zeros, and no two writes of
-them are alike.
+A form is told by the bytes alone: the small writers write no zeros, and no two writes of them are
+alike. What they only make longer is told by its size.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import enum
 from collections.abc import Iterator, Mapping
 
 from benchmarks.real_filesystems.judge import Judge, Moment
-from benchmarks.real_filesystems.writers import BLOCK
+from benchmarks.real_filesystems.script import BLOCK
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.states.timeline import Timeline
 from pytest_checkpoint.tree.compare import walk
@@ -68,10 +68,10 @@ def _data_form(content: Content, versions: set[Content]) -> Form:
     stripped = data.rstrip(b"\0")
     if not data:
         return Form.EMPTY
-    if not stripped:
-        return Form.ZEROS
     if content in versions:
         return Form.PREFIX
+    if not stripped:
+        return Form.ZEROS
     if Content.of(stripped) in versions and len(data) % BLOCK == 0:
         return Form.PADDED
     return Form.SOME_ZEROS if 0 in data else Form.TORN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from benchmarks.real_filesystems.provoke import Kind, Plan
 
@@ -20,8 +20,13 @@ ALWAYS = 2
 _SINGLE = (Kind.BOTH, Kind.HELD, Kind.COMMIT, Kind.HELD_CALL, Kind.WRITEBACK)
 
 
-def plans(steps: int) -> Iterator[Plan]:
-    """For a writer of so many operations; no plan twice."""
+def plans(steps: int, aimed: Sequence[Plan] = ()) -> Iterator[Plan]:
+    """For a writer of so many operations; no plan twice. ``aimed``: what to begin with."""
+    yield from aimed
+    yield from (plan for plan in _usual(steps) if plan not in aimed)
+
+
+def _usual(steps: int) -> Iterator[Plan]:
     for kind, keep_open in _FIRST:
         yield Plan(kind, None, keep_open)
     for kind, keep_open in _FIRST:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from benchmarks.real_filesystems.judge import Judge
-from benchmarks.real_filesystems.writers import BLOCK, Writer
+from benchmarks.real_filesystems.script import BLOCK, OLD
+from benchmarks.real_filesystems.writers import Writer
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.states.timeline import Timeline
 from pytest_checkpoint.tree.compare import key
@@ -90,6 +92,65 @@ def planted() -> Iterator[Planted]:
         "an earlier name is missing after the sync of another file",
         "marker-after-data", 5, tree({b"done0": b"0\n"}), ORDERED,
     )  # fmt: skip
+    yield from _planted_sizes()
+    yield from _planted_names()
+
+
+def _planted_sizes() -> Iterator[Planted]:
+    yield Planted(
+        "a file that was only made longer ends at the next block boundary",
+        "grown-by-truncate", 1, _tree({b"count": bytes(BLOCK), b"start": b"s" * 50}),
+    )  # fmt: skip
+    yield Planted(
+        "the same with bytes before the new end",
+        "grown-by-truncate", 2,
+        _tree({b"count": bytes(100), b"start": b"s" * 50 + bytes(BLOCK - 50)}),
+    )  # fmt: skip
+    yield Planted(
+        "the same with bytes written below the new end",
+        "grown-then-filled", 4, _tree({b"old": b"o" * 600, b"state.tmp": bytes(2 * BLOCK)}),
+    )  # fmt: skip
+
+
+def _planted_names() -> Iterator[Planted]:
+    """What is synced had changed after the names, and by what."""
+    grown = b"h" * 100 + b"a" * 300
+    for call, name in (("fsync", "sync"), ("fdatasync", "data-sync")):
+        yield Planted(
+            f"a name is missing after {call} of a file that grew since",
+            f"{name}-of-changed-file", 3, _tree({b"state": OLD, b"log": grown}), ORDERED,
+        )  # fmt: skip
+    yield Planted(
+        "a name is missing after fdatasync of a file that was cut since",
+        "data-sync-of-changed-file", 6, _tree({b"kept": OLD, b"log": grown[:200]}), ORDERED,
+    )  # fmt: skip
+    yield Planted(
+        "a name is missing after fsync of a file whose mode changed since",
+        "sync-of-changed-file", 6, _tree({b"kept": OLD, b"log": grown}), ORDERED,
+    )  # fmt: skip
+    yield Planted(
+        "a name is missing after fsync of a file that was linked since",
+        "sync-of-changed-file", 9,
+        _tree({b"kept": OLD, b"log": grown, b"one": b""}, links={b"log.1": b"log"}), ORDERED,
+    )  # fmt: skip
+    yield Planted(
+        "a rename is missing after fsync of what it replaced",
+        "sync-of-replaced-file", 6,
+        _tree({b"state": OLD, b"state.tmp": b"a" * 700, b"other": b"p" * 300},
+              links={b"state.1": b"state"}), ORDERED,
+    )  # fmt: skip
+    yield Planted(
+        "a directory is missing after its own fsync",
+        "sync-of-directories", 2, _tree({b"state": OLD}), ORDERED,
+    )  # fmt: skip
+    yield Planted(
+        "the first name of a file is missing after fsync",
+        "linked-when-written", 4, _tree({}), ALL_BUT_POSIX,
+    )  # fmt: skip
+    yield Planted(
+        "the first name of a file is missing after fdatasync of what was written since",
+        "linked-when-written", 10, _tree({b"state": b"a" * (BLOCK + 700)}), ALL_BUT_POSIX,
+    )  # fmt: skip
 
 
 def made_up(writer: Writer) -> list[Planted]:
@@ -123,12 +184,16 @@ def accepted(judge: Judge, wrong: Planted) -> list[Model]:
     ]
 
 
-def _tree(files: Mapping[bytes, bytes], *, mode: int = 0o644) -> Image:
-    nodes: dict[int, Node] = {
-        ROOT: Directory(
-            mode=0o755, entries={name: number for number, name in enumerate(files, start=1)}
-        )
-    }
+def _tree(
+    files: Mapping[bytes, bytes],
+    *,
+    mode: int = 0o644,
+    links: Mapping[bytes, bytes] = MappingProxyType({}),
+) -> Image:
+    """``links``: further names of some of the files."""
+    entries = {name: number for number, name in enumerate(files, start=1)}
+    further = {name: entries[first] for name, first in links.items()}
+    nodes: dict[int, Node] = {ROOT: Directory(mode=0o755, entries=entries | further)}
     for number, data in enumerate(files.values(), start=1):
         nodes[number] = File(mode=mode, content=Content.of(data))
     return Image(nodes)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.real_filesystems.findings import FINDINGS
+from benchmarks.real_filesystems.findings import FINDINGS, Expected
 from benchmarks.real_filesystems.forms import Form, forms_of
 from benchmarks.real_filesystems.judge import Judge, Outside
 from benchmarks.real_filesystems.planted import accepted, made_up, stale
@@ -50,8 +50,7 @@ def _report_models(comparisons: Sequence[Comparison]) -> int:
         wrong += all_planted - rejected + len(comparison.unmountable)
         notes += comparison.unmountable[:_SHOWN_AT_MOST]
         for model in Model:
-            outside = _outside(comparison, model, known=False)
-            known = _outside(comparison, model, known=True)
+            outside = sum(len(judge.outside[model]) for judge in judges)
             required = model in comparison.system.models
             if required:
                 wrong += outside
@@ -65,19 +64,17 @@ def _report_models(comparisons: Sequence[Comparison]) -> int:
                     str(comparison.pairs),
                     str(sum(len(judge.images) for judge in judges)),
                     str(outside) if required else f"({outside})",
-                    str(known),
                     f"{comparison.states / max(comparison.reading_s, 0.001):.0f}",
                     f"{rejected}/{all_planted}",
                 )
             )
     heads = (
-        "file system", "model", "runs", "states", "pairs", "trees", "outside", "known",
+        "file system", "model", "runs", "states", "pairs", "trees", "outside",
         "states/s", "planted rejected",
     )  # fmt: skip
     _table(heads, rows)
     say("states: devices mounted and read; pairs: (moment, state) compared; trees: different ones;")
-    say("outside: (moment, tree) not allowed; in parentheses where that is no promise;")
-    say("known: the same with writers for which the model is known not to hold")
+    say("outside: (moment, tree) not allowed; in parentheses where that is no promise")
     for note in notes:
         say(f"  {note}")
     return wrong
@@ -98,18 +95,8 @@ def _planted(comparison: Comparison, notes: list[str]) -> tuple[int, int]:
     return rejected, total
 
 
-def _outside(comparison: Comparison, model: Model, *, known: bool) -> int:
-    return sum(
-        len(judge.outside[model])
-        for judge in comparison.judges.values()
-        if (model in judge.writer.beyond) == known
-    )
-
-
 def _outside_lines(comparison: Comparison, model: Model) -> Iterator[str]:
     for name, judge in comparison.judges.items():
-        if model in judge.writer.beyond:
-            continue
         for one in judge.outside[model][:_SHOWN_AT_MOST]:
             yield f"OUTSIDE {comparison.system.name} {model} {name} {_moment(judge, one)}"
             yield f"    {_shown(one.image)}: {one.reason}"
@@ -164,12 +151,13 @@ def _report_findings(comparisons: Sequence[Comparison], folder: Path) -> int:
                 cells.append("not tried")
                 continue
             count = finding.found(judge, folder)
-            missed = finding.expected and not count and comparison.system.name == "ext4"
-            unwanted = not finding.expected and count > 0
+            missed = finding.expected is Expected.SEEN and not count
+            missed = missed and comparison.system.name == "ext4"
+            unwanted = finding.expected is Expected.NEVER and count > 0
             wrong += missed or unwanted
             cells.append(f"{count} of {sum(map(len, judge.moments.values()))}")
             cells[-1] += " (!)" if missed or unwanted else ""
-        rows.append((finding.text, "seen" if finding.expected else "never", *cells))
+        rows.append((finding.text, str(finding.expected), *cells))
     say()
     names = [comparison.system.name for comparison in comparisons]
     _table(("finding, in (moment, tree)", "expected", *names), rows)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pytest_checkpoint.record.operations import (
     Create,
+    CreateUnnamed,
     Effect,
     Link,
     NodeKind,
     Operation,
     Rename,
+    SetMode,
     Sync,
     Truncate,
     Unlink,
@@ -17,6 +21,9 @@ from pytest_checkpoint.record.operations import (
 from pytest_checkpoint.tree.content import Content
 from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, NodeId
 
+BLOCK: Final = 4096
+OLD: Final = b"o" * (2 * BLOCK + 100)
+"""What is in a file that was there before."""
 _DIRECTORY_MODE = 0o755
 _FILE_MODE = 0o644
 
@@ -27,6 +34,7 @@ class Script:
     def __init__(self, **files: bytes) -> None:
         """``files`` are there before, and durable; ``_`` in a name stands for a dot."""
         self._entries: dict[NodeId, dict[bytes, NodeId]] = {ROOT: {}}
+        self._unnamed: dict[str, NodeId] = {}
         self._sizes: dict[NodeId, int] = {}
         self._operations: list[Operation] = []
         self._last = ROOT
@@ -58,6 +66,12 @@ class Script:
         self._sizes[node] = 0
         self._add("open", path, Create(directory, name, node, NodeKind.FILE, _FILE_MODE))
 
+    def create_unnamed(self, handle: str) -> None:
+        """O_TMPFILE; from here on ``handle`` is taken for its path."""
+        node = self._unnamed[handle] = self._new()
+        self._sizes[node] = 0
+        self._add("open", handle, CreateUnnamed(node, _FILE_MODE))
+
     def mkdir(self, path: str) -> None:
         node = self._new()
         directory, name = self._place(path)
@@ -77,6 +91,9 @@ class Script:
         node = self._node(path)
         self._sizes[node] = size
         self._add("ftruncate", path, Truncate(node, size))
+
+    def chmod(self, path: str, mode: int) -> None:
+        self._add("chmod", path, SetMode(self._node(path), mode))
 
     def fsync(self, path: str) -> None:
         """Of a file or a directory; ``""`` is the root."""
@@ -112,6 +129,9 @@ class Script:
         return self._node(above), name.encode()
 
     def _node(self, path: str) -> NodeId:
+        node = self._unnamed.get(path)
+        if node is not None:
+            return node
         node = ROOT
         for name in path.split("/") if path else ():
             node = self._entries[node][name.encode()]

@@ -132,7 +132,7 @@ def validate(
 
 def _in_turn(writers: Iterable[Writer]) -> Iterator[tuple[Writer, Plan]]:
     """The first plan with each writer, then the second …"""
-    left = [(writer, plans(len(writer.operations))) for writer in writers]
+    left = [(writer, plans(len(writer.operations), writer.aimed)) for writer in writers]
     while left:
         for writer, following in list(left):
             plan = next(following, None)

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.real_filesystems.script import Script
+from benchmarks.real_filesystems.name_scripts import NAME_SCRIPTS, linked_when_written
+from benchmarks.real_filesystems.provoke import Kind, Plan
+from benchmarks.real_filesystems.script import BLOCK, OLD, Script
 from pytest_checkpoint.record.operations import Operation
-from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.tree.image import Image
-
-BLOCK: Final = 4096
-_OLD: Final = b"o" * (2 * BLOCK + 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +24,8 @@ class Writer:
     operations: tuple[Operation, ...]
     quick: bool = False
     """Tried also when there are seconds only."""
-    beyond: frozenset[Model] = frozenset()
-    """Models that are known not to hold for it: what is outside of them is shown, and no fault."""
+    aimed: tuple[Plan, ...] = ()
+    """How it shows at once what it is there for."""
 
 
 def rename_to_new() -> Script:
@@ -43,7 +41,7 @@ def rename_to_new() -> Script:
 
 def rename_over() -> Script:
     """The same onto a file that is there."""
-    script = Script(state=_OLD)
+    script = Script(state=OLD)
     script.create("state.tmp")
     script.append("state.tmp", b"a" * (2 * BLOCK))
     script.append("state.tmp", b"b" * 1000)
@@ -66,7 +64,7 @@ def rename_synced() -> Script:
 
 def rename_half_synced() -> Script:
     """The file is synced before the rename, the directory is not."""
-    script = Script(state=_OLD)
+    script = Script(state=OLD)
     for letter in (b"a", b"b", b"c"):
         script.create("state.tmp")
         script.append("state.tmp", letter * (BLOCK + 700))
@@ -123,7 +121,7 @@ def directories() -> Script:
 
 
 def overwrite_in_place() -> Script:
-    script = Script(state=_OLD)
+    script = Script(state=OLD)
     script.write("state", 0, b"a" * (2 * BLOCK))
     script.write("state", BLOCK, b"b" * BLOCK)
     script.fdatasync("state")
@@ -134,7 +132,7 @@ def overwrite_in_place() -> Script:
 
 def truncate_and_rewrite() -> Script:
     """What open(path, "w") does, once without and once with a sync."""
-    script = Script(state=_OLD)
+    script = Script(state=OLD)
     script.truncate("state", 0)
     script.append("state", b"a" * (BLOCK + 200))
     script.truncate("state", 0)
@@ -147,7 +145,7 @@ def truncate_and_rewrite() -> Script:
 
 def rotate_links() -> Script:
     """Keep the last one under another name: link, replace, unlink."""
-    script = Script(state=_OLD, state_1=b"p" * 3000)
+    script = Script(state=OLD, state_1=b"p" * 3000)
     script.unlink("state.1")
     script.link("state", "state.1")
     script.create("state.tmp")
@@ -171,29 +169,34 @@ def marker_after_data() -> Script:
     return script
 
 
-def sync_of_clean_file() -> Script:
-    """Names change, and files that had not changed are synced."""
-    script = Script(clean=b"c" * 100, state=_OLD)
-    script.write("clean", 0, b"e" * 50)
-    script.fsync("clean")
-    script.rename("state", "kept")
-    script.fsync("clean")
+def grown_by_truncate() -> Script:
+    """Files whose size alone says something: grown with nothing written behind."""
+    script = Script(count=b"", start=b"s" * 50)
+    script.truncate("count", 100)
+    script.truncate("start", 300)
+    script.fsync("start")
+    script.truncate("count", 200)
+    script.truncate("start", BLOCK + 700)
+    script.create("after")
+    script.fdatasync("count")
+    script.truncate("count", 2 * BLOCK + 300)
     script.create("new")
-    script.fdatasync("clean")
-    script.write("clean", 0, b"d" * 50)
-    script.fdatasync("clean")
-    script.fsync("clean")
+    script.truncate("new", 1000)
     return script
 
 
-def sync_before_rename() -> Script:
-    """A file is written, another is renamed, and the first is synced only then."""
-    script = Script(state=_OLD)
-    script.create("log")
-    script.append("log", b"a" * 300)
-    script.rename("state", "kept")
-    script.fsync("log")
-    script.create("after")
+def grown_then_filled() -> Script:
+    """The size is set first, and the bytes are written below it; once the other way round."""
+    script = Script(old=b"o" * 600)
+    script.create("state.tmp")
+    script.truncate("state.tmp", BLOCK + 700)
+    script.write("state.tmp", 0, b"a" * 1000)
+    script.write("state.tmp", BLOCK, b"b" * 500)
+    script.rename("state.tmp", "state")
+    script.write("old", 0, b"c" * 300)
+    script.truncate("old", 900)
+    script.append("old", b"d" * 100)
+    script.truncate("old", BLOCK + 200)
     return script
 
 
@@ -210,12 +213,12 @@ _SCRIPTS: Final[tuple[Callable[[], Script], ...]] = (
     truncate_and_rewrite,
     rotate_links,
     marker_after_data,
-    sync_of_clean_file,
-    sync_before_rename,
+    grown_by_truncate,
+    grown_then_filled,
+    *NAME_SCRIPTS,
 )
-_SYNCS_OF_UNCHANGED: Final = frozenset({sync_of_clean_file, sync_before_rename})
-"""``ext4-ordered`` says that fsync of a file persists all earlier names. A real journal only makes
-sure of the transaction with the last change of that file: if it is over, fsync does nothing."""
+_AIMED: Final = {linked_when_written: Plan(Kind.BOTH, 6, keep_open=True)}
+"""Between the last write and the link."""
 _QUICK: Final = frozenset({rename_to_new, rename_over, rename_synced})
 
 
@@ -227,5 +230,5 @@ def small_writers() -> Iterator[Writer]:
             start=script.start,
             operations=script.operations,
             quick=make in _QUICK,
-            beyond=frozenset({Model.EXT4_ORDERED} if make in _SYNCS_OF_UNCHANGED else ()),
+            aimed=(_AIMED[make],) if make in _AIMED else (),
         )

@@ -9,6 +9,7 @@ from checkpoint_contracts.archive import ArchiveError, dump, load
 from checkpoint_contracts.catalogue import CATALOGUE
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import (
+    CRASHES,
     Coverage,
     CrashPoint,
     Evidence,
@@ -16,23 +17,37 @@ from checkpoint_contracts.evidence import (
     Experiment,
     Fault,
     Finished,
+    Handoff,
+    OtherRun,
+    OutputChange,
     PartialOutput,
     Reference,
+    Trial,
+    TrialKind,
+    Variant,
 )
 from checkpoint_contracts.finished_job import wants_second_look
 from checkpoint_contracts.ids import (
+    CHANGED_PIPELINE_IS_NOTICED,
     DONE_SURVIVES_POWER_LOSS,
+    FAILED_STAGE_IS_RETRIED,
+    HANDOFF_TELLS_NEXT,
     NO_PARTIAL_UNDER_FINAL_NAME,
+    OUTPUTS_CROSS_RESUME,
+    POISON_FAILS_FAST,
+    RE_ENTRY_IS_SAFE,
     RESUME_EQUALS_UNINTERRUPTED,
     RESUME_IS_IDEMPOTENT,
     RESUME_KEEPS_WORK,
     RESUME_SKIPS_DONE,
     STATE_NEVER_CORRUPT,
 )
-from checkpoint_contracts.judgement import judge, judge_all, replays_needed
+from checkpoint_contracts.judgement import judge, judge_all, replays_needed, trials_wanted
+from checkpoint_contracts.re_entry import wants_outputs
 from checkpoint_contracts.unresumed import (
     ACKNOWLEDGES_EXIT,
     after_exit,
+    wants_handoff,
     wants_unresumed_check,
 )
 from checkpoint_contracts.verdict import Failure, Finding, Outcome, Symptom, Verdict
@@ -40,12 +55,19 @@ from checkpoint_contracts.verdict import Failure, Finding, Outcome, Symptom, Ver
 __all__ = [
     "ACKNOWLEDGES_EXIT",
     "CATALOGUE",
+    "CHANGED_PIPELINE_IS_NOTICED",
+    "CRASHES",
     "DONE_SURVIVES_POWER_LOSS",
+    "FAILED_STAGE_IS_RETRIED",
+    "HANDOFF_TELLS_NEXT",
     "NO_PARTIAL_UNDER_FINAL_NAME",
+    "OUTPUTS_CROSS_RESUME",
+    "POISON_FAILS_FAST",
     "RESUME_EQUALS_UNINTERRUPTED",
     "RESUME_IS_IDEMPOTENT",
     "RESUME_KEEPS_WORK",
     "RESUME_SKIPS_DONE",
+    "RE_ENTRY_IS_SAFE",
     "STATE_NEVER_CORRUPT",
     "ArchiveError",
     "Contract",
@@ -58,10 +80,16 @@ __all__ = [
     "Fault",
     "Finding",
     "Finished",
+    "Handoff",
+    "OtherRun",
     "Outcome",
+    "OutputChange",
     "PartialOutput",
     "Reference",
     "Symptom",
+    "Trial",
+    "TrialKind",
+    "Variant",
     "Verdict",
     "after_exit",
     "dump",
@@ -69,6 +97,9 @@ __all__ = [
     "judge_all",
     "load",
     "replays_needed",
+    "trials_wanted",
+    "wants_handoff",
+    "wants_outputs",
     "wants_second_look",
     "wants_unresumed_check",
 ]

@@ -6,10 +6,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from checkpoint_contracts.changed_pipeline import changed_pipeline_is_noticed
 from checkpoint_contracts.contract import Contract
+from checkpoint_contracts.failed_stage import failed_stage_is_retried
 from checkpoint_contracts.finished_job import resume_is_idempotent
+from checkpoint_contracts.handoff import handoff_tells_next
 from checkpoint_contracts.keeps_work import resume_keeps_work
+from checkpoint_contracts.outputs_cross import outputs_cross_resume
+from checkpoint_contracts.poison import poison_fails_fast
 from checkpoint_contracts.power_loss import done_survives_power_loss
+from checkpoint_contracts.re_entry import re_entry_is_safe
 from checkpoint_contracts.resume_contracts import (
     resume_equals_uninterrupted,
     resume_skips_done,
@@ -25,6 +31,12 @@ _CONTRACTS: Final[tuple[Contract, ...]] = (
     done_survives_power_loss,
     no_partial_under_final_name,
     resume_is_idempotent,
+    outputs_cross_resume,
+    failed_stage_is_retried,
+    poison_fails_fast,
+    re_entry_is_safe,
+    changed_pipeline_is_noticed,
+    handoff_tells_next,
 )
 
 CATALOGUE: Final[Mapping[str, Contract]] = MappingProxyType(

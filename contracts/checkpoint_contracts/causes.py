@@ -179,6 +179,24 @@ RUNS_WHEN_FINISHED: Final = (
     "That the job, or its last step, is finished is not recorded, or the start does not read it. "
     "Record each step as done when its output is saved, and skip it when it is."
 )
+INPUT_LOST: Final = (
+    "What an earlier stage returned did not come back from disk as it went: only its status was "
+    "saved, or the value in a form that does not give it back (JSON turns a tuple into a list and "
+    "keys into text, and knows no bytes; NaN, None, Unicode and bf16 are easily lost on the way). "
+    "Save what a stage returned together with its status, in a form that gives back what was put "
+    "in, and let the resume load it."
+)
+HALF_DONE: Final = (
+    "The stage does not expect what its first, interrupted run has left: it appends to it, counts "
+    "it again, takes a half-filled temporary file for a whole one, or stumbles over it. Let a "
+    "stage begin by removing or replacing what it makes: " + _WHOLE_OR_NOT + ", and never read a "
+    "temporary file that was found."
+)
+HANDOFF_AFTER_COMMIT: Final = (
+    "The handoff is not written at each commit, or on the wrong side of it. After a stage's "
+    "result is committed and before its done line, write the whole handoff anew from all that is "
+    "committed: " + _WHOLE_OR_NOT + "."
+)
 
 _SQLITE: Final = re.compile(r"-journal\b|-wal\b|sqlite|\.db\b", re.IGNORECASE)
 _SENTENCES_SHOWN: Final = 3

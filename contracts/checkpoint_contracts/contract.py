@@ -43,8 +43,9 @@ class Contract(Protocol):
     def explores(self) -> bool:
         """Whether it is judged by experiments.
 
-        If not, by the control run and the recording alone: then no budget and no experiment that
-        went wrong concerns it, and nothing is replayed for it.
+        If not, by the control run and the recording alone, or by trials of its own
+        (:class:`~checkpoint_contracts.tried.TrialContract`): then no experiment that went wrong
+        concerns it, and, but for trials, no budget, and nothing is replayed for it.
         """
         ...
 

@@ -6,81 +6,32 @@ anything or reads a file. Times are in seconds, sizes in bytes.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from checkpoint_contracts.crash_point import CRASHES, CrashPoint, Fault
+from checkpoint_contracts.execution import Execution
+from checkpoint_contracts.observations import Handoff, OtherRun, OutputChange
+from checkpoint_contracts.trial import Trial, TrialKind, Variant
 
-class Fault(enum.StrEnum):
-    """What was done to the subject. The value is the word of ``--checkpoint-faults``."""
-
-    KILL = "kill"
-    TORN = "torn"
-    POWER_LOSS = "power-loss"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
-    """One process tree of the subject, from its start until no descendant was left."""
-
-    exit_code: int | None
-    """None if it died by a signal or was ended at its deadline."""
-    signal: int | None = None
-    timed_out: bool = False
-    wall_s: float = 0.0
-    user_cpu_s: float = 0.0
-    """User CPU of all its processes."""
-    startup_cpu_s: float = 0.0
-    """User CPU up to its first recorded operation or event (all of it, if there was none)."""
-    bytes_written: int = 0
-    """Under the workspace; TMPDIR is not counted."""
-    operations: int = 0
-    """Recorded operations, events not counted."""
-    output: str = ""
-    """Standard output of a check; standard output and error together of anything else."""
-    error_output: str = ""
-    """Standard error of a check."""
-    refusal: str | None = None
-    """The sentence of a call that was refused for safety: the experiment says nothing then."""
-    problem: str | None = None
-    """A sentence: why the kit itself could not see this execution through (a surviving process)."""
-
-    @property
-    def succeeded(self) -> bool:
-        return self.exit_code == 0
-
-    @property
-    def usable(self) -> bool:
-        """Whether anything may be concluded from it."""
-        return self.refusal is None and self.problem is None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashPoint:
-    """Where a crash was placed: a step of the recording and what became of that step.
-
-    ``step`` 0 is the moment before the first operation. A kill and a power loss stand *after* the
-    operation ``step``; a torn write *within* it. ``operation`` is for people (``rename
-    state.json.tmp → state.json``); ``signature`` is the same without what differs from round to
-    round (digits, random parts of temporary names), so that one flaw in a loop counts as one cause.
-    """
-
-    fault: Fault
-    step: int
-    variant: str
-    operation: str
-    signature: str
-    total_steps: int
-
-    @property
-    def id(self) -> str:
-        """``41.kill``, ``41.torn-128``: stable within a recording; used in replay commands."""
-        return f"{self.step}.{self.variant}"
-
-    @property
-    def position(self) -> float:
-        """0.0 before the first operation, 1.0 after the last."""
-        return self.step / self.total_steps if self.total_steps else 1.0
+__all__ = [
+    "CRASHES",
+    "Coverage",
+    "CrashPoint",
+    "Evidence",
+    "Execution",
+    "Experiment",
+    "Fault",
+    "Finished",
+    "Handoff",
+    "OtherRun",
+    "OutputChange",
+    "PartialOutput",
+    "Reference",
+    "Trial",
+    "TrialKind",
+    "Variant",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +58,10 @@ class Experiment:
     """Sentences: which operations were not durable, and the sync that they would have needed."""
     missing_kinds: tuple[str, ...] = ()
     """The same without what differs from round to round: what makes two power losses one cause."""
+    output_changes: tuple[OutputChange, ...] | None = None
+    """Outputs that after the resume were not as after the undisturbed run; None: nobody looked."""
+    handoff: Handoff | None = None
+    """What the handoff said at the crash, before the resume; None: nobody looked."""
 
     def kills_from(self, position: float) -> int:
         """How many kill points from this position of the run on it stands for."""
@@ -152,6 +107,8 @@ class Reference:
     events: tuple[str, ...]
     steps: int = 0
     """Operations of the recording, events among them; 0: not known."""
+    other_run: OtherRun | None = None
+    """The undisturbed run before the recorded one; None: not known (older evidence)."""
 
     @property
     def finished(self) -> Finished:
@@ -182,7 +139,7 @@ class PartialOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How much of one fault was explored."""
+    """How much of one fault, or of one kind of trial, was explored."""
 
     derived: int
     unique: int
@@ -223,5 +180,11 @@ class Evidence:
     empty only if none was declared."""
     partial_outputs: tuple[PartialOutput, ...] = ()
     """Derived from the recording alone, for all states, explored or not."""
+    trials: tuple[Trial, ...] = ()
+    trial_replays: tuple[Trial, ...] = ()
+    """Trials made again, to see whether a failure repeats; the point tells which."""
+    trial_coverage: Mapping[TrialKind, Coverage] = field(default_factory=dict)
+    variants: tuple[Variant, ...] = ()
+    """The undisturbed runs of the changed pipelines."""
     restart_ratio: float = 0.9
     """From which share of the undisturbed run's cost a resume counts as starting over."""

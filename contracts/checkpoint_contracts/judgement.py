@@ -18,7 +18,8 @@ The verdict of one contract, by the first rule that applies:
 9.  passed
 
 Of rule 6, a contract that is not judged by experiments is concerned only with states that cannot be
-trusted, and with what it finds wanting itself.
+trusted, and with what it finds wanting itself; one that is judged by trials finds wanting what was
+not tried, and trials whose fault did not fire.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ from typing import Final
 from checkpoint_contracts.catalogue import CATALOGUE
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import Coverage, CrashPoint, Evidence, Fault
+from checkpoint_contracts.inputs import STAGE_INPUTS, inputs
 from checkpoint_contracts.replay import Cause, Holding, Standing, faults_judged, hold, next_replays
 from checkpoint_contracts.resume_contracts import STAGES
 from checkpoint_contracts.settle import SlowEnd
 from checkpoint_contracts.stages import stage_names
 from checkpoint_contracts.table import contracts_broken, gap
+from checkpoint_contracts.trial import TrialKind
+from checkpoint_contracts.tried import TrialContract
 from checkpoint_contracts.verdict import Failure, Outcome, Verdict
 from checkpoint_contracts.whole_outputs import OUTPUTS
 from checkpoint_contracts.wording import counted, ending
@@ -51,7 +55,7 @@ _MAY_HAVE_NO_STATES: Final[Mapping[Fault, str]] = MappingProxyType(
 def replays_needed(
     evidence: Evidence, contracts: Iterable[Contract] = tuple(CATALOGUE.values())
 ) -> tuple[CrashPoint, ...]:
-    """The points to replay next, for all contracts together, each once.
+    """The points to replay next, for all contracts together, each once; also those of trials.
 
     Ask again with the replays added to the evidence until nothing is needed any more. A point that
     has a replay is never asked for again. The replay of a hang needs a longer deadline.
@@ -153,6 +157,8 @@ def _capabilities(evidence: Evidence) -> frozenset[str]:
     inferred: set[str] = set()
     if evidence.reference is not None and stage_names(evidence.reference.events):
         inferred.add(STAGES)
+    if evidence.reference is not None and any(True for _ in inputs(evidence.reference.events)):
+        inferred.add(STAGE_INPUTS)
     if evidence.outputs:
         inferred.add(OUTPUTS)
     return evidence.capabilities | inferred
@@ -262,11 +268,29 @@ def _notes(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[st
     return tuple(notes)
 
 
+def trials_wanted(
+    evidence: Evidence, contracts: Iterable[Contract] = tuple(CATALOGUE.values())
+) -> frozenset[TrialKind]:
+    """The kinds of trials by which some contract is to be judged: what was asked for, and applies.
+
+    Of the evidence only what the control run has shown is looked at.
+    """
+    return frozenset(
+        kind
+        for contract in contracts
+        if isinstance(contract, TrialContract) and _without_experiments(evidence, contract) is None
+        for kind in contract.kinds_judged(evidence)
+    )
+
+
 def _states(evidence: Evidence, contract: Contract) -> tuple[int, int]:
     """Explored and all unique states, summed over the faults that it was judged on.
 
-    What is judged by the recording is judged at all of them.
+    What is judged by the recording is judged at all of them. Trials are counted as states.
     """
+    if isinstance(contract, TrialContract):
+        tried = contract.coverages(evidence)
+        return sum(one.explored for one in tried), sum(one.unique for one in tried)
     coverages = [
         evidence.coverage[fault]
         for fault in faults_judged(evidence, contract)

@@ -22,6 +22,7 @@ from typing import Final
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault
 from checkpoint_contracts.settle import SlowEnd, settled
+from checkpoint_contracts.tried import TrialContract
 from checkpoint_contracts.verdict import Finding, Symptom
 
 TRIES: Final = 3
@@ -85,6 +86,8 @@ def _trusted(evidence: Evidence, contract: Contract) -> Evidence:
         partial_outputs=tuple(one for one in evidence.partial_outputs if one.point.fault in faults),
         experiments=tuple(one for one in evidence.experiments if one.point.fault in faults),
         replays=tuple(one for one in evidence.replays if one.point.fault in faults),
+        trials=tuple(one for one in evidence.trials if one.point.fault in faults),
+        trial_replays=tuple(one for one in evidence.trial_replays if one.point.fault in faults),
     )
 
 
@@ -135,7 +138,7 @@ def next_replays(evidence: Evidence, contract: Contract) -> tuple[CrashPoint, ..
 
     Of hangs one at a time, since the first that is confirmed is enough and each takes long.
     """
-    if not contract.explores:
+    if not (contract.explores or isinstance(contract, TrialContract)):
         return ()
     holding = hold(evidence, contract)
     confirmed = holding.standing(Standing.CONFIRMED)

@@ -54,7 +54,8 @@ whole.""",
 )
 
 
-def _no_stage(evidence: Evidence) -> str | None:
+def no_stage(evidence: Evidence) -> str | None:
+    """Why nothing can be said of stages, or None if the undisturbed run had some."""
     reference = evidence.reference
     if reference is None or stage_names(reference.events):
         return None
@@ -81,5 +82,5 @@ by one that says done before the progress is on disk, and by one that counts one
 Keep it: save the progress after every stage, before its done line, and read it at the start.""",
     faults=frozenset({Fault.KILL, Fault.TORN}),
     needs=frozenset({STAGES}),
-    inapplicable_because=_no_stage,
+    inapplicable_because=no_stage,
 )

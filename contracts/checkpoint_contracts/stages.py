@@ -62,6 +62,48 @@ def skipped(
     return tuple(name for name in stages if name not in known)
 
 
+def acknowledged(events: Iterable[str]) -> frozenset[str]:
+    """Every name with a ``done`` line."""
+    return _named("done", events)
+
+
+def started(events: Iterable[str]) -> frozenset[str]:
+    """Every name with a ``start`` line."""
+    return _named("start", events)
+
+
+def re_entered(
+    stages: Iterable[str], events_before: Iterable[str], events_after: Iterable[str]
+) -> tuple[str, ...]:
+    """Stages that were going on at the crash and that the resume started again.
+
+    >>> re_entered(["a", "b"], ["start a", "done a", "start b"], ["start b", "done b"])
+    ('b',)
+    """
+    before, after = tuple(events_before), tuple(events_after)
+    going_on = started(before) - acknowledged(before)
+    again = started(after)
+    return tuple(name for name in stages if name in going_on and name in again)
+
+
+def _named(wanted: str, events: Iterable[str]) -> frozenset[str]:
+    return frozenset(name for verb, name in map(_split, events) if verb == wanted)
+
+
+def later_stages(events: Iterable[str], stage: str) -> tuple[str, ...]:
+    """The stages of an undisturbed run whose first ``start`` comes after ``stage`` was done.
+
+    >>> later_stages(["start a", "start b", "done a", "start c", "done b", "done c"], "a")
+    ('c',)
+    """
+    written = [line.rstrip("\n") for line in events]
+    first: dict[str, int] = {}
+    for position, line in enumerate(written):
+        first.setdefault(line, position)
+    end = first[f"done {stage}"]
+    return tuple(name for name in stage_names(written) if first[f"start {name}"] > end)
+
+
 def _split(line: str) -> tuple[str, str]:
     verb, _, name = line.rstrip("\n").partition(" ")
     return verb, name

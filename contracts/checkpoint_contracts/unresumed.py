@@ -1,4 +1,4 @@
-"""Which crash states are checked as they are, before they are resumed."""
+"""Which crash states are looked at as they are, before they are resumed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Collection
 from typing import Final
 
 from checkpoint_contracts.evidence import CrashPoint, Fault
-from checkpoint_contracts.ids import DONE_SURVIVES_POWER_LOSS, RESUME_KEEPS_WORK
+from checkpoint_contracts.ids import (
+    DONE_SURVIVES_POWER_LOSS,
+    HANDOFF_TELLS_NEXT,
+    RESUME_KEEPS_WORK,
+)
 from checkpoint_contracts.keeps_work import in_last_quarter
 
 ACKNOWLEDGES_EXIT: Final = "acknowledges-exit"
@@ -38,3 +42,8 @@ def wants_unresumed_check(
     if ACKNOWLEDGES_EXIT in capabilities and after_exit(point):
         return judged(DONE_SURVIVES_POWER_LOSS)
     return judged(RESUME_KEEPS_WORK) and in_last_quarter(point, equal_steps)
+
+
+def wants_handoff(point: CrashPoint, contracts: Collection[str] | None = None) -> bool:
+    """Whether the handoff of a subject that has one is to be read on the un-resumed state."""
+    return point.fault is Fault.KILL and (contracts is None or HANDOFF_TELLS_NEXT in contracts)

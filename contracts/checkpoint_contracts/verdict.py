@@ -30,6 +30,20 @@ class Symptom(enum.StrEnum):
     PARTIAL_OUTPUT = "partial output"
     OUTPUT_CHANGED = "output changed"
     RUNS_AGAIN = "runs again"
+    OTHER_INPUT = "other input"
+    NO_INPUT = "no input"
+    HANDOFF_ABSENT = "handoff absent"
+    HANDOFF_UNREADABLE = "handoff unreadable"
+    HANDOFF_FORGETS = "handoff forgets"
+    HANDOFF_AHEAD = "handoff ahead"
+    HANDOFF_NEXT = "handoff names a wrong next"
+    FAILURE_AS_DONE = "failure taken as done"
+    ENDLESS_RETRY = "endless retry"
+    NO_BUDGET = "no budget for crashes"
+    KEEPS_GOING = "keeps going"
+    SILENT_STOP = "silent stop"
+    CHANGE_AS_DONE = "change taken as done"
+    REFUSAL_SPOILS = "refusal spoils the state"
 
     @property
     def kind(self) -> Symptom:

@@ -1,11 +1,11 @@
-"""A small film in three stages, kept by checkpoint_runtime: research, render, assemble."""
+"""A small film, kept by checkpoint_runtime: research, titles, render frame by frame, assemble."""
 
 import json
 import os
 import sys
 from pathlib import Path
 
-from checkpoint_runtime import Context, Pipeline
+from checkpoint_runtime import CheckpointRuntimeError, Context, Pipeline
 
 film = Pipeline("film")
 
@@ -15,18 +15,30 @@ def research(context: Context) -> dict[str, int]:
     return {"frames": 3}
 
 
-@film.stage
-def render(context: Context) -> list[str]:
-    """Write a file per frame. Killed half way, it runs again and writes all of them again."""
-    names = [f"{number}.frame" for number in range(context["research"]["frames"])]
-    for number, name in enumerate(names):
-        write_file(context.workspace / name, "#" * (number + 1))
-    return names
+@film.stage(after=[])
+def titles(context: Context) -> list[str]:
+    return ["one", "two"]
 
 
-@film.stage
+def render(context: Context, name: str) -> str:
+    """Write one frame. Killed half way, that frame is written again, and no other."""
+    draft = context.scratch / name
+    draft.write_text("#" * (int(name.partition(".")[0]) + 1))
+    write_file(context.workspace / name, draft.read_text())
+    return name
+
+
+def frames(context: Context) -> list[str]:
+    return [f"{number}.frame" for number in range(context["research"]["frames"])]
+
+
+film.map(render, frames, after=["research"], attempts=5, backoff_s=0.01)
+
+
+@film.stage(after=["titles", "render"])
 def assemble(context: Context) -> str:
-    return "|".join((context.workspace / name).read_text() for name in context["render"])
+    pictures = [(context.workspace / name).read_text() for name in context["render"]]
+    return "|".join([*context["titles"], *pictures])
 
 
 def write_file(path: Path, text: str) -> None:
@@ -49,13 +61,18 @@ def check(workspace: Path) -> None:
     results = film.results(workspace)
     if "assemble" not in results:
         sys.exit("the film is not assembled yet")
-    frames = {name: (workspace / name).read_text() for name in results["render"]}
-    print(json.dumps({"results": dict(results), "frames": frames}, sort_keys=True))
+    pictures = {path.name: path.read_text() for path in sorted(workspace.glob("*.frame"))}
+    print(json.dumps({"results": dict(results), "frames": pictures}, sort_keys=True))
 
 
 if __name__ == "__main__":
     command, workspace = sys.argv[1], Path(sys.argv[2])
-    if command == "run":
-        film.run(workspace)
-    else:
-        check(workspace)
+    try:
+        if command == "run":
+            film.run(workspace)
+        elif command == "resume":
+            film.resume(workspace)
+        else:
+            check(workspace)
+    except CheckpointRuntimeError as error:
+        sys.exit(str(error))

@@ -2,18 +2,18 @@
 
 ``.checkpoint-contracts/SUBJECT/`` holds ``recording/``, ``evidence.json``, ``operations.txt`` and
 ``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR) and ``events`` as the
-crash left them, and what resume and check printed. All wrecks together stay under a cap.
+crash left them (or a trial's last leg), and what was printed. All wrecks together stay under a cap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from checkpoint_contracts import archive
-from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Experiment
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Experiment, Trial
 from checkpoint_contracts.verdict import Finding, Verdict
 from pytest_checkpoint.examination import Wreck
 from pytest_checkpoint.keeping.places import file_name
@@ -28,6 +28,8 @@ from pytest_checkpoint.tree.restore import restore
 EVIDENCE: Final = "evidence.json"
 RECORDING: Final = "recording"
 _WRECKS: Final = "wrecks"
+Printed = Mapping[str, Execution | None]
+"""File name in a wreck → what an execution said there; None: it was not made."""
 _AROUND: Final = 4
 _LISTED: Final = 40
 
@@ -61,10 +63,10 @@ class Keeper:
         self,
         finding: Finding,
         state: State,
-        experiment: Experiment | None,
+        printed: Printed,
         operations: tuple[Operation, ...],
     ) -> Wreck:
-        """Keep one crash state; over the cap only its description is kept."""
+        """Keep one state; over the cap only its description is kept."""
         folder = self.folder / _WRECKS / f"{finding.contract}-{file_name(finding.point.id)}"
         remove_tree(folder)
         folder.mkdir(parents=True)
@@ -74,11 +76,10 @@ class Keeper:
             "\n".join((finding.headline, "", *listing, "", *around, "")), encoding="utf-8"
         )
         (folder / "events").write_bytes(state.events)
-        if experiment is not None:
-            _write_output(folder / "resume.txt", experiment.resume)
-            _write_output(folder / "check.txt", experiment.check)
+        for name, execution in printed.items():
+            _write_output(folder / name, execution)
         if self._used() + size_of(state.image) <= self.cap_bytes:
-            _put_tree(state.image, folder)
+            _put_tree(state.image, folder, {"about.txt", "events", *printed})
         return Wreck(folder=folder, listing=listing, operations=around)
 
     def _used(self) -> int:
@@ -97,12 +98,11 @@ def load_evidence(folder: Path) -> Evidence | None:
 def keep_wrecks(
     keeper: Keeper,
     verdicts: Mapping[str, Verdict],
-    experiments: Iterable[Experiment],
+    printed: Mapping[CrashPoint, Printed],
     states: Mapping[CrashPoint, State],
     operations: tuple[Operation, ...],
 ) -> dict[tuple[str, str], Wreck]:
     """(contract, point id) → wreck, for every confirmed failure whose state is at hand."""
-    seen = {experiment.point: experiment for experiment in experiments}
     wrecks: dict[tuple[str, str], Wreck] = {}
     for verdict in verdicts.values():
         for failure in verdict.failures:
@@ -110,17 +110,30 @@ def keep_wrecks(
             state = states.get(where)
             if state is not None:
                 wrecks[verdict.contract, where.id] = keeper.wreck(
-                    failure.finding, state, seen.get(where), operations
+                    failure.finding, state, printed.get(where, {}), operations
                 )
     return wrecks
 
 
-def _put_tree(image: Image, folder: Path) -> None:
+def printed_by(
+    experiments: Iterable[Experiment], trials: Iterable[Trial] = ()
+) -> dict[CrashPoint, Printed]:
+    """What is kept beside a state of what was printed on the way; of two the later."""
+    found: dict[CrashPoint, Printed] = {
+        one.point: {"resume.txt": one.resume, "check.txt": one.check} for one in experiments
+    }
+    for trial in trials:
+        legs: dict[str, Execution | None] = {
+            f"{number}-{file_name(leg.command)}.txt": leg.execution
+            for number, leg in enumerate(trial.legs, 1)
+        }
+        found[trial.point] = {**legs, "check.txt": trial.check}
+    return found
+
+
+def _put_tree(image: Image, folder: Path, beside: Collection[str]) -> None:
     """``w`` and ``t`` beside what the folder holds already."""
-    restore(image, folder, exclude=frozenset(name.encode() for name in _BESIDE))
-
-
-_BESIDE: Final = ("about.txt", "events", "resume.txt", "check.txt")
+    restore(image, folder, exclude=frozenset(name.encode() for name in beside))
 
 
 def _write_output(path: Path, execution: Execution | None) -> None:

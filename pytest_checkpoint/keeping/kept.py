@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from checkpoint_contracts import RESUME_KEEPS_WORK
-from checkpoint_contracts.evidence import Coverage, Evidence, Experiment, Reference
+from checkpoint_contracts.evidence import Coverage, Evidence, Experiment, Reference, Trial, Variant
 from pytest_checkpoint.keeping.keep import RECORDING, load_evidence
 from pytest_checkpoint.keeping.places import kept_folder
 from pytest_checkpoint.options import Options
@@ -79,4 +79,16 @@ def evidence_of_replay(known: Evidence, contract: str, again: Experiment) -> Evi
         replays=(again,),
         coverage={fault: Coverage(derived=1, unique=1, explored=1)},
         partial_outputs=tuple(one for one in known.partial_outputs if one.point == again.point),
+    )
+
+
+def evidence_of_trial(known: Evidence, again: Trial, variants: tuple[Variant, ...]) -> Evidence:
+    """The one trial as all there is to judge by; ``variants``: of a changed pipeline, its own."""
+    return dataclasses.replace(
+        known,
+        faults=frozenset({again.point.fault}),
+        trials=(again,),
+        trial_replays=(again,),
+        trial_coverage={again.kind: Coverage(derived=1, unique=1, explored=1)},
+        variants=variants,
     )

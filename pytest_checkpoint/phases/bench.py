@@ -11,7 +11,7 @@ from typing import Final
 from checkpoint_contracts.evidence import Execution
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.redaction import Redactor
-from pytest_checkpoint.record.client import SlotClient, environment
+from pytest_checkpoint.record.client import STAGE_FAULT, SlotClient, environment
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.tracked import EVENTS
 from pytest_checkpoint.states.timeline import State
@@ -108,6 +108,26 @@ class Bench:
     def resume(self, deadline_s: float) -> Execution:
         return self.execution(self._send(self.subject.resume, deadline_s))
 
+    def attempt(
+        self,
+        command: Command,
+        deadline_s: float,
+        *,
+        stage_fault: str | None = None,
+        kill_after: tuple[str, int] | None = None,
+    ) -> tuple[Execution, bool]:
+        """One of the subject's commands with a fault, and whether it was killed for the line.
+
+        ``stage_fault``: for the subject, ``raise:NAME:TIMES``. ``kill_after``: a line of the events
+        file, and how often it may be written until everything is killed.
+        """
+        result = self._send(command, deadline_s, stage_fault=stage_fault, kill_after=kill_after)
+        return self.execution(result), result.killed_at is not None
+
+    def ask(self, command: Command, deadline_s: float) -> Result:
+        """A command of the subject's that only tells something: unfiltered, as a check is."""
+        return self._send(command, deadline_s, filtered=False)
+
     def check(self, deadline_s: float) -> Execution:
         result = self._send(self.subject.check, deadline_s, filtered=False)
         return self.execution(result, is_check=True)
@@ -120,25 +140,34 @@ class Bench:
         filtered: bool = True,
         recording: str | None = None,
         kill_at: int | None = None,
+        stage_fault: str | None = None,
+        kill_after: tuple[str, int] | None = None,
     ) -> Result:
         workspace = str(self.client.workspace)
         return self.client.run(
             Request(
                 command=tuple(part.replace("{workspace}", workspace) for part in command),
                 working_directory=str(self.subject.working_directory),
-                environment=self._environment,
+                environment=self._environment_with(stage_fault),
                 deadline_s=deadline_s,
                 filtered=filtered,
                 recording=recording,
                 kill_at=kill_at,
+                kill_after_line=kill_after[0] if kill_after else None,
+                kill_after_times=kill_after[1] if kill_after else 1,
                 allow_network=self.options.allow_network,
                 allow_outside=tuple(map(str, self.options.allow_outside)),
             )
         )
 
+    def _environment_with(self, stage_fault: str | None) -> dict[str, str]:
+        if stage_fault is None:
+            return self._environment
+        return {**self._environment, STAGE_FAULT: stage_fault}
+
     def execution(self, result: Result, *, is_check: bool = False) -> Execution:
         """In the words of the evidence; output made comparable between workspaces, and redacted."""
-        output, errors = self._clean(result.output), self._clean(result.error_output)
+        output, errors = self.clean(result.output), self.clean(result.error_output)
         return Execution(
             exit_code=result.exit_code,
             signal=result.signal,
@@ -154,7 +183,8 @@ class Bench:
             problem=result.problem,
         )
 
-    def _clean(self, text: str) -> str:
+    def clean(self, text: str) -> str:
+        """Made comparable between workspaces, and redacted: fit to be kept and shown."""
         text = text.replace(str(self.client.workspace), "{workspace}")
         text = text.replace(str(self.client.temporary), "$TMPDIR")
         return self._redact(text)

@@ -1,4 +1,4 @@
-"""What a resume of the finished job changed: outputs, and other files."""
+"""What a resume changed: outputs, and other files."""
 
 from __future__ import annotations
 
@@ -37,22 +37,48 @@ def changes(
     for path in sorted(old.keys() | new.keys()):
         if left_out.match(path):
             continue
-        text = _change(old.get(path), new.get(path))
+        text = change(old.get(path), new.get(path))
         if text is None:
             continue
         is_output = wanted.match(path) and not all(
-            isinstance(node, Directory | None) for node in (old.get(path), new.get(path))
+            _may_be_no_output(node) for node in (old.get(path), new.get(path))
         )
         (changed if is_output else others).append(f"{shown_path(path)}: {text}")
     return Changes(tuple(changed), tuple(others))
+
+
+def outputs_of(
+    image: Image, outputs: Iterable[str], ephemeral: Iterable[str] = ()
+) -> dict[str, Node]:
+    """What the globs ``outputs`` match and ``ephemeral`` do not, by the path that is shown."""
+    wanted, left_out = Globs(outputs), Globs(ephemeral)
+    return {
+        shown_path(path): node
+        for path, node in _workspace(image).items()
+        if wanted.match(path) and not left_out.match(path) and not _may_be_no_output(node)
+    }
+
+
+def stamp(node: Node) -> str:
+    """A text that is the same for what :func:`changes` takes to be the same."""
+    if isinstance(node, Symlink):
+        return f"link {node.target.hex()}"
+    if isinstance(node, File):
+        return f"{node.mode:04o} {node.content.size} {node.content.digest.hex()}"
+    return f"{node.mode:04o} {_kind_only(node)}"
+
+
+def _may_be_no_output(node: Node | None) -> bool:
+    """A directory is never one, and what is not there need not be."""
+    return isinstance(node, Directory | None)
 
 
 def _workspace(image: Image) -> dict[bytes, Node]:
     return {path: node for path, _, node in walk(image) if path.startswith(WORKSPACE + b"/")}
 
 
-def _change(before: Node | None, after: Node | None) -> str | None:
-    """None if they are alike."""
+def change(before: Node | None, after: Node | None) -> str | None:
+    """How one name differs, in words; None if it does not."""
     if before is None or after is None:
         if after is not None:
             return f"{_kind(after)} that was not there before"

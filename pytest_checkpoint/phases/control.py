@@ -8,6 +8,7 @@ sentence (:class:`~pytest_checkpoint.errors.SubjectError`).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,12 +19,18 @@ from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.phases.changes import changes
+from pytest_checkpoint.phases.declared import (
+    require_handoff,
+    require_inputs,
+    require_outputs,
+    require_proper_events,
+)
+from pytest_checkpoint.phases.looks import other_run, outputs_stamped
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.describe import normalized, signature
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.operations import MapShared, Origin, Write
 from pytest_checkpoint.record.request import Result
-from pytest_checkpoint.states.outputs import unmatched_glob
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.tree.image import File
 
@@ -39,6 +46,9 @@ class FirstRun:
     """At most so much lay in the workspace and TMPDIR at once."""
     user_cpu_s: float
     signatures: tuple[str, ...]
+    events: tuple[str, ...]
+    outputs: Mapping[str, str]
+    """Path → a stamp of the kind, mode and bytes of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +68,12 @@ class Control:
 def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
     """The first of the two undisturbed runs; its size decides where the second one goes."""
     progress.phase("first control run")
-    _set_up(bench)
+    set_up(bench)
     folder = scratch / "first"
     result, execution = bench.run(recording=folder)
     _require_sound_run(bench, result, execution)
+    events = lines_of(bench.client.events.read_bytes())
+    outputs = outputs_stamped(bench, bench.look()) if bench.subject.outputs else {}
     check = _checked(bench)
     recording = journal.load(folder)
     start_bytes = sum(
@@ -72,6 +84,8 @@ def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
         peak_bytes=result.all_bytes + start_bytes,
         user_cpu_s=execution.user_cpu_s,
         signatures=_signatures(recording),
+        events=events,
+        outputs=outputs,
     )
 
 
@@ -79,7 +93,7 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
     """The second undisturbed run: recorded into ``folder``, resumed, checked."""
     options = bench.options
     progress.phase("recording")
-    _set_up(bench)
+    set_up(bench)
     start = bench.state()
     idle_check = bench.check(options.run_deadline_s)
     bench.put(start)
@@ -91,8 +105,10 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
     _require_same_result(first.check, check)
     _require_telling_check(idle_check, check)
     events = lines_of(finished.events)
-    _require_proper_events(bench, events)
-    _require_outputs(bench, finished)
+    require_proper_events(bench, events)
+    require_inputs(bench, events)
+    require_outputs(bench, finished)
+    require_handoff(bench, finished, events)
     progress.phase("resume of the finished job")
     again = resumed_when_finished(bench, finished)
     _require_resumable(again.resume)
@@ -108,6 +124,7 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
         check=check,
         events=events,
         steps=len(recording.operations),
+        other_run=other_run(bench, first.events, first.outputs, finished.image),
     )
     if wants_second_look(reference, options.restart_ratio):
         second = resumed_when_finished(bench, finished)
@@ -142,11 +159,12 @@ def resumed_when_finished(bench: Bench, finished: State) -> Finished:
 # --- what makes verdicts meaningless ---
 
 
-def _set_up(bench: Bench) -> None:
+def set_up(bench: Bench) -> None:
+    """As a fresh run finds it. SubjectError if the setup fails."""
     bench.put_nothing()
     setup = bench.setup()
     if setup is not None and not setup.succeeded:
-        raise SubjectError(f"the setup command {_ended(setup)}; mend it first{_said(setup)}")
+        raise SubjectError(f"the setup command {ended(setup)}; mend it first{said(setup)}")
 
 
 def _require_sound_run(bench: Bench, result: Result, run: Execution) -> None:
@@ -156,12 +174,12 @@ def _require_sound_run(bench: Bench, result: Result, run: Execution) -> None:
         raise SubjectError(
             f"the undisturbed run was still going after {bench.options.run_deadline_s:g} s: give "
             "it less to do (a thousand resumes will follow), or raise --checkpoint-run-deadline"
-            + _said(run)
+            + said(run)
         )
     if not run.succeeded:
         raise SubjectError(
-            f"the undisturbed run {_ended(run)}: the job must work before it can be crashed"
-            + _said(run)
+            f"the undisturbed run {ended(run)}: the job must work before it can be crashed"
+            + said(run)
         )
     if not result.operations:
         raise SubjectError(
@@ -177,12 +195,12 @@ def _checked(bench: Bench) -> Execution:
     if check.timed_out:
         raise SubjectError(
             f"the check was still going after {bench.options.run_deadline_s:g} s; "
-            f"raise --checkpoint-run-deadline if it needs that long{_said(check)}"
+            f"raise --checkpoint-run-deadline if it needs that long{said(check)}"
         )
     if not check.succeeded:
         raise SubjectError(
-            f"the check {_ended(check)} after an undisturbed run: it must accept the result of a "
-            f"run that nothing has gone wrong with{_said(check)}"
+            f"the check {ended(check)} after an undisturbed run: it must accept the result of a "
+            f"run that nothing has gone wrong with{said(check)}"
         )
     return check
 
@@ -204,48 +222,22 @@ def _require_telling_check(idle: Execution, check: Execution) -> None:
         )
 
 
-def _require_proper_events(bench: Bench, events: tuple[str, ...]) -> None:
-    started: set[str] = set()
-    done: set[str] = set()
-    for line in events:
-        verb, _, name = line.partition(" ")
-        if verb == "start":
-            if name in done and name in started:
-                raise SubjectError(
-                    f"'start {name}' comes again after 'done {name}' within one undisturbed run: "
-                    "a name that starts again is not a stage; give each round a name of its own"
-                )
-            started.add(name)
-        elif verb == "done":
-            done.add(name)
-    if "stages" in bench.subject.capabilities and not started & done:
-        raise SubjectError(
-            "the capability 'stages' is declared, but the undisturbed run wrote no name with both "
-            "a 'start' and a 'done' line to $CHECKPOINT_EVENTS"
-        )
-
-
-def _require_outputs(bench: Bench, finished: State) -> None:
-    unmatched = unmatched_glob(finished.image, bench.subject.outputs, bench.subject.ephemeral)
-    if unmatched:
-        raise SubjectError(unmatched)
-
-
 def _require_resumable(resumed: Execution) -> None:
     if resumed.refusal or resumed.problem:
         raise SubjectError(f"the resume of the finished job: {resumed.refusal or resumed.problem}")
     if not resumed.succeeded:
-        how = "did not end in time" if resumed.timed_out else _ended(resumed)
+        how = "did not end in time" if resumed.timed_out else ended(resumed)
         raise SubjectError(
             f"the resume of the finished job {how}: a job that has ended must be found finished"
-            + _said(resumed)
+            + said(resumed)
         )
 
 
 # --- words ---
 
 
-def _ended(execution: Execution) -> str:
+def ended(execution: Execution) -> str:
+    """``exits 1``, in sentences about the subject."""
     if execution.timed_out:
         return "did not end in time"
     if execution.signal is not None:
@@ -253,7 +245,8 @@ def _ended(execution: Execution) -> str:
     return f"exits {execution.exit_code}"
 
 
-def _said(execution: Execution) -> str:
+def said(execution: Execution) -> str:
+    """The end of what it printed, as the end of a sentence."""
     text = (execution.output + execution.error_output).strip()
     if not text:
         return " (it printed nothing)"

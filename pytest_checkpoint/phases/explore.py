@@ -14,6 +14,7 @@ from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Exper
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.looks import Looks
 from pytest_checkpoint.states.kill import CrashState
 from pytest_checkpoint.states.order import Plan, UniqueState
 from pytest_checkpoint.states.source import StateSource
@@ -38,6 +39,7 @@ def explore(
     """One experiment per unique state, until all are done or the budget is spent."""
     options = bench.options
     deadline = time.monotonic() + options.time_budget_s
+    looks = looks_of(bench, control, source)
     experiments: list[Experiment] = []
     explored: set[CrashState] = set()
     left_out: list[CrashState] = []
@@ -52,7 +54,7 @@ def explore(
             continue
         also = _also_lost(bench, source, unique)
         experiment = conduct(
-            bench, where, state, control.deadlines, equal_steps(unique), tuple(also.values())
+            bench, where, state, control.deadlines, looks, equal_steps(unique), tuple(also.values())
         )
         hangs[kind] += hung(experiment)
         experiments.append(told(experiment, source, unique.crash))
@@ -66,36 +68,49 @@ def explore(
     return Exploration(experiments=tuple(experiments), coverage=plan.coverage(explored, left_out))
 
 
+def looks_of(bench: Bench, control: Control, source: StateSource) -> Looks:
+    """What experiments with this recording look at."""
+    timeline = source.timeline
+    return Looks(bench, control.reference, timeline.after(timeline.steps))
+
+
 def conduct(
     bench: Bench,
     where: CrashPoint,
     state: State,
     deadlines: Deadlines,
+    looks: Looks,
     equal: tuple[int, ...] = (),
     also: tuple[CrashPoint, ...] = (),
 ) -> Experiment:
-    """Restore the state, resume, take the events, check. ``also``: crashes that leave it too."""
+    """Restore the state, resume, take the events, look, check.
+
+    ``also``: crashes that leave it too.
+    """
     unresumed = None
     if any(_wants_unresumed(bench, one, equal) for one in (where, *also)):
         bench.put(state)
         unresumed = bench.check(deadlines.check_s)
     bench.put(state)
+    handoff = looks.handoff(where, state, deadlines)
     resume = _resume(bench, deadlines)
-    events = bench.new_events(state.events)
+    resumed = Experiment(
+        point=where,
+        equal_steps=equal,
+        events_before=lines_of(state.events),
+        events_after=bench.new_events(state.events),
+        resume=resume,
+        unresumed_check=unresumed,
+        handoff=handoff,
+    )
+    output_changes = looks.output_changes(resumed, state)
     check = second = None
     if resume.succeeded:
         check = bench.check(deadlines.check_s)
     elif resume.usable and not resume.timed_out:
         second = bench.resume(deadlines.resume_s)
-    return Experiment(
-        point=where,
-        equal_steps=equal,
-        events_before=lines_of(state.events),
-        events_after=events,
-        resume=resume,
-        second_resume=second,
-        check=check,
-        unresumed_check=unresumed,
+    return dataclasses.replace(
+        resumed, second_resume=second, check=check, output_changes=output_changes
     )
 
 

@@ -22,6 +22,8 @@ _SERVER: Final = (
     "from pytest_checkpoint.record.server import main; main({descriptor})"
 )
 _LAST_WORDS: Final = 4000
+STAGE_FAULT: Final = "CHECKPOINT_STAGE_FAULT"
+"""Set only where a stage is to raise: ``raise:NAME:TIMES``."""
 
 
 class SlotClient:
@@ -134,6 +136,7 @@ class SlotClient:
 def environment(slot: SlotClient, *, keep_tmpdir: bool) -> dict[str, str]:
     """What a subject's processes inherit: ours, and where its things are."""
     inherited = dict(os.environ)
+    inherited.pop(STAGE_FAULT, None)
     inherited["CHECKPOINT_WORKSPACE"] = str(slot.workspace)
     inherited["CHECKPOINT_EVENTS"] = str(slot.events)
     inherited["PYTHONDONTWRITEBYTECODE"] = "1"

@@ -55,8 +55,8 @@ class Recorder:
     """The recorded directory."""
     journal: Journal | None
     """None: only watch and count."""
-    on_step: Callable[[int], None]
-    """Called after each recorded step, before the caller goes on."""
+    on_step: Callable[[int, tuple[Effect, ...]], None]
+    """Called after each recorded step with what it did, before the caller goes on."""
     mapped: MappedFiles = field(default_factory=lambda: MappedFiles(launch.is_mapped))
     totals: Totals = field(default_factory=Totals)
     step: int = 0
@@ -112,7 +112,7 @@ class Recorder:
                     error=error,
                 )
             )
-        self.on_step(self.step)
+        self.on_step(self.step, effects)
 
     def _count(self, write: Write) -> None:
         size = len(write.data)

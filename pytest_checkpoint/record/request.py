@@ -23,6 +23,10 @@ class Request:
     """Folder in which to write the recording; None: watch and count only."""
     kill_at: int | None = None
     """SIGKILL the whole tree right after this step, before its caller goes on."""
+    kill_after_line: str | None = None
+    """The same when it has appended this line to the events file, without its end …"""
+    kill_after_times: int = 1
+    """… for the so-manieth time in this execution."""
     allow_network: bool = False
     allow_outside: tuple[str, ...] = ()
 
@@ -45,7 +49,8 @@ class Result:
     signal: int | None = None
     timed_out: bool = False
     killed_at: int | None = None
-    """The step after which the tree was killed, if ``kill_at`` was reached."""
+    """The step after which the tree was killed, if ``kill_at`` was reached or the line that
+    ``kill_after_line`` waits for was appended: whether either fired."""
     wall_s: float = 0.0
     user_cpu_s: float = 0.0
     startup_cpu_s: float = 0.0

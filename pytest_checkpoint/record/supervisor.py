@@ -21,7 +21,6 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -32,6 +31,7 @@ from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.calls.table import by_number
 from pytest_checkpoint.record.handles import Handles
 from pytest_checkpoint.record.journal import Journal
+from pytest_checkpoint.record.kill_switch import KilledAt, KillSwitch
 from pytest_checkpoint.record.output import Output
 from pytest_checkpoint.record.policy import Policy, Refused
 from pytest_checkpoint.record.recorder import Recorder
@@ -57,11 +57,6 @@ _HANGUP: Final = select.POLLHUP | select.POLLRDHUP | select.POLLERR
 
 class _Abandoned(Exception):
     """The kit has gone: end everything, say nothing."""
-
-
-class _KilledAt(Exception):
-    def __init__(self, step: int) -> None:
-        self.step = step
 
 
 def supervise(request: Request, slot: str, lifeline: socket.socket) -> Result:
@@ -93,23 +88,16 @@ def _recorder(request: Request, slot: str, stack: ExitStack) -> Recorder:
         journal = stack.enter_context(
             Journal(Path(request.recording), start.image, events.read_bytes(), slot)
         )
+    switch = KillSwitch.of(request, events)
     policy = Policy(
         allow_network=request.allow_network,
         allow_outside=tuple(Path(path) for path in request.allow_outside),
     )
     recorder = Recorder(
-        slot=Path(slot), tree=tree, policy=policy, journal=journal, on_step=_kill_at(request)
+        slot=Path(slot), tree=tree, policy=policy, journal=journal, on_step=switch.after
     )
     stack.callback(recorder.mapped.close)
     return recorder
-
-
-def _kill_at(request: Request) -> Callable[[int], None]:
-    def on_step(step: int) -> None:
-        if step == request.kill_at:
-            raise _KilledAt(step)
-
-    return on_step
 
 
 class _Execution:
@@ -248,7 +236,7 @@ class _Execution:
         except CannotRecord as problem:
             self._problem = self._problem or str(problem)
             self._end()
-        except _KilledAt as killed:
+        except KilledAt as killed:
             self._killed_at = killed.step
             self._end()
         else:
@@ -298,7 +286,7 @@ class _Execution:
         if self._killed_at is None:
             try:
                 recorder.catch_up(Caller(os.getpid()))
-            except _KilledAt as killed:
+            except KilledAt as killed:
                 result = dataclasses.replace(result, killed_at=killed.step)
         return dataclasses.replace(
             result,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from checkpoint_contracts.evidence import Execution, Experiment, Fault
+from checkpoint_contracts.evidence import CRASHES, Execution, Experiment, Fault, Trial
 from checkpoint_contracts.verdict import Failure, Finding, Verdict
 from pytest_checkpoint.examination import Examination
 
@@ -14,6 +14,7 @@ TAIL_LINES = 15
 LISTING_LINES = 20
 LONGEST_LINE = 200
 MORE_CAUSES = 8
+LEGS_SHOWN = 2
 
 
 def failure_text(
@@ -39,11 +40,11 @@ def _lines(
         yield from _block("around it", wreck.operations)
         yield from _block("in the directory then", wreck.listing or ("(nothing)",))
     yield from _what_was_printed(_experiment(examination, finding), finding.seen)
+    yield from _what_legs_printed(_trial(examination, finding))
     yield from _either("expected", finding.expected)
     yield from _either("seen", finding.seen)
     if first.count > 1:
-        more = first.count - 1
-        yield f"and {more} more {'state' if more == 1 else 'states'} with the same cause"
+        yield f"and {_counted(first.count - 1, finding, 'more ')} with the same cause"
     for note in (*first.notes, *verdict.notes):
         yield from _prose("note", note)
     yield from _further_causes(others)
@@ -56,6 +57,10 @@ def _lines(
 
 def _operation(finding: Finding) -> str:
     point = finding.point
+    if point.fault not in CRASHES:
+        return (
+            f"{point.operation} (step {point.step} of {point.total_steps} of the undisturbed run)"
+        )
     if point.step == 0:
         return f"{point.fault} before the first of {point.total_steps}: {point.operation}"
     where = "within" if point.fault is Fault.TORN else "after"
@@ -81,6 +86,26 @@ def _what_was_printed(experiment: Experiment | None, seen: str) -> Iterator[str]
     check = experiment.check
     if check is not None and not check.succeeded:
         yield from _block(f"check ({_ending(check)}) printed", _tail(check))
+
+
+def _trial(examination: Examination, finding: Finding) -> Trial | None:
+    evidence = examination.evidence
+    trials = (*reversed(evidence.trial_replays), *evidence.trials)
+    return next((trial for trial in trials if trial.point == finding.point), None)
+
+
+def _what_legs_printed(trial: Trial | None) -> Iterator[str]:
+    """Of many legs the last ones: the others were killed like these."""
+    if trial is None:
+        return
+    left_out = len(trial.legs) - LEGS_SHOWN
+    if left_out > 0:
+        yield f"… {left_out} executions before, each killed"
+    for leg in trial.legs[-LEGS_SHOWN:]:
+        how = "killed by the kit" if leg.killed else _ending(leg.execution)
+        yield from _block(f"{leg.command} ({how}) printed", _tail(leg.execution))
+    if trial.check is not None and not trial.check.succeeded:
+        yield from _block(f"check ({_ending(trial.check)}) printed", _tail(trial.check))
 
 
 def _ending(execution: Execution) -> str:
@@ -110,10 +135,16 @@ def _further_causes(others: list[Failure]) -> Iterator[str]:
         return
     yield "also:"
     for failure in others[:MORE_CAUSES]:
-        states = f" ({failure.count} states)" if failure.count > 1 else ""
+        states = f" ({_counted(failure.count, failure.finding)})" if failure.count > 1 else ""
         yield f"    {_shortened(failure.finding.headline)}{states}"
     if len(others) > MORE_CAUSES:
         yield f"    and {len(others) - MORE_CAUSES} further causes"
+
+
+def _counted(count: int, finding: Finding, more: str = "") -> str:
+    """``3 more states``, ``1 trial``: of what it was that failed so often."""
+    noun = "state" if finding.point.fault in CRASHES else "trial"
+    return f"{count} {more}{noun}{'' if count == 1 else 's'}"
 
 
 def _prose(label: str, text: str) -> Iterator[str]:

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from checkpoint_contracts.evidence import Evidence
 from checkpoint_contracts.verdict import Outcome, Verdict
 from pytest_checkpoint.examination import Examination
 from pytest_checkpoint.report.outcome import Shown
 
 CoverageRow = tuple[str, int, int, int]
-"""Fault, states derived, unique, explored."""
+"""Fault, states derived, unique, explored; or what was tried, the same of trials."""
+TRIAL = "trial: "
+"""Begins the name of what is no fault of crash states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +79,16 @@ def row_of(subject: str, verdict: Verdict, shown: Shown, examination: Examinatio
         coverage=tuple(
             (str(fault), seen.derived, seen.unique, seen.explored)
             for fault, seen in sorted(examination.evidence.coverage.items())
-        ),
+        )
+        + _trials(examination.evidence),
         notes=(*examination.notes, *(f"{verdict.contract}: {note}" for note in own)),
+    )
+
+
+def _trials(evidence: Evidence) -> tuple[CoverageRow, ...]:
+    return tuple(
+        (TRIAL + kind, seen.derived, seen.unique, seen.explored)
+        for kind, seen in evidence.trial_coverage.items()
     )
 
 
@@ -176,11 +187,14 @@ def _footnotes(rows: Sequence[Row]) -> Iterator[str]:
                 seen.add((row.subject, note))
                 yield f"note: {row.subject}: {note}"
     examined = _one_per_subject(rows)
-    explored = sum(entry[3] for row in examined for entry in row.coverage)
+    entries = [entry for row in examined for entry in row.coverage]
+    explored = sum(entry[3] for entry in entries if not entry[0].startswith(TRIAL))
+    tried = sum(entry[3] for entry in entries if entry[0].startswith(TRIAL))
     operations = sum(row.operations for row in examined)
     yield (
         f"{_counted(len(examined), 'subject')}, {_counted(operations, 'operation')}, "
         f"{_counted(explored, 'unique crash state')} explored"
+        + (f", {_counted(tried, 'trial')} made" if tried else "")
     )
 
 

@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from types import FunctionType
 from typing import cast
 
+from checkpoint_contracts.changed_pipeline import VARIANTS
+from checkpoint_contracts.handoff import HANDOFF
 from pytest_checkpoint.api import SUBJECT_ATTRIBUTE, CommandSubject, Mark
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.session import commands
@@ -102,6 +104,8 @@ def validated(
         setup = _command(f"{who}: setup", given.setup, working_directory)
     commands.require_workspace(f"{who}: run", run)
     commands.require_workspace(f"{who}: check", check)
+    changed = _changed(f"{who}: changed", given.changed, working_directory)
+    handoff = _handoff(f"{who}: handoff", given.handoff, working_directory)
     expected_failures = _reasons(f"{who}: expected_failures", given.expected_failures, ids)
     not_applicable = _reasons(f"{who}: not_applicable", given.not_applicable, ids)
     for both in expected_failures.keys() & not_applicable.keys():
@@ -112,9 +116,13 @@ def validated(
         resume=resume,
         check=check,
         setup=setup,
+        changed=changed,
+        handoff=handoff,
         outputs=_globs(f"{who}: outputs", given.outputs),
         ephemeral=_globs(f"{who}: ephemeral", given.ephemeral),
-        capabilities=_capabilities(who, given.capabilities),
+        capabilities=_with_handoff(
+            who, _capabilities(who, given.capabilities, changed), declared=handoff is not None
+        ),
         expected_failures=expected_failures,
         not_applicable=not_applicable,
         resume_attempts=_attempts(who, given.resume_attempts),
@@ -140,6 +148,47 @@ def _command(what: str, given: object, working_directory: Path) -> tuple[str, ..
     return command
 
 
+def _changed(what: str, given: object, working_directory: Path) -> tuple[tuple[str, ...], ...]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection):
+        raise UserError(f"{what} must be a list of commands, not {given!r}")
+    found = [
+        _command(f"{what}[{number}]", one, working_directory)
+        for number, one in enumerate(cast("Collection[object]", given))
+    ]
+    for number, command in enumerate(found):
+        commands.require_workspace(f"{what}[{number}]", command)
+    return tuple(found)
+
+
+def _handoff(
+    what: str, given: object, working_directory: Path
+) -> PurePosixPath | tuple[str, ...] | None:
+    """A path in the workspace; with ``{workspace}`` in it, or as a list, a command."""
+    if given is None:
+        return None
+    if not isinstance(given, str) or commands.WORKSPACE in given:
+        command = _command(what, given, working_directory)
+        commands.require_workspace(what, command)
+        return command
+    path = PurePosixPath(given)
+    if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in given:
+        raise UserError(
+            f"{what}: {given!r} must be a path relative to the workspace that stays in it, or a "
+            f"command with {commands.WORKSPACE} in it"
+        )
+    return path
+
+
+def _with_handoff(who: str, capabilities: frozenset[str], *, declared: bool) -> frozenset[str]:
+    """``handoff`` is declared by naming it."""
+    if HANDOFF in capabilities and not declared:
+        raise UserError(
+            f"{who}: the capability {HANDOFF!r} is declared by the file or the command that it "
+            "is: handoff=…, --checkpoint-handoff PATH_OR_CMD"
+        )
+    return capabilities | {HANDOFF} if declared else capabilities
+
+
 def _texts(what: str, given: object) -> tuple[str, ...]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection):
         raise UserError(f"{what} must be a list of strings, not {given!r}")
@@ -158,7 +207,8 @@ def _globs(what: str, given: object) -> tuple[str, ...]:
     return globs
 
 
-def _capabilities(who: str, given: object) -> frozenset[str]:
+def _capabilities(who: str, given: object, changed: tuple[tuple[str, ...], ...]) -> frozenset[str]:
+    """``variants`` is declared by the commands themselves."""
     names = _texts(f"{who}: capabilities", given)
     unknown = sorted(set(names) - set(KNOWN_CAPABILITIES))
     if unknown:
@@ -166,7 +216,12 @@ def _capabilities(who: str, given: object) -> frozenset[str]:
             f"{who}: unknown capability {', '.join(unknown)}; there are: "
             f"{', '.join(KNOWN_CAPABILITIES)}"
         )
-    return frozenset(names)
+    if VARIANTS in names and not changed:
+        raise UserError(
+            f"{who}: the capability {VARIANTS!r} is declared by commands of changed pipelines: "
+            "changed=[…], --checkpoint-changed CMD"
+        )
+    return frozenset(names) | ({VARIANTS} if changed else set())
 
 
 def _reasons(what: str, given: object, ids: Collection[str]) -> dict[str, str]:

@@ -73,6 +73,7 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[st
         "--checkpoint-keep": ("keep_bytes", quantities.size_bytes),
         "--checkpoint-self-check": ("self_check_points", _at_least(0)),
         "--checkpoint-restart-ratio": ("restart_ratio", quantities.share),
+        "--checkpoint-attempts": ("attempts", _at_least(1)),
     }
     values: dict[str, Any] = {
         field: read(option, given[option][0])
@@ -165,6 +166,8 @@ def _command_form(
             check=parts["--checkpoint-check"][0],
             resume=one("resume"),
             setup=one("setup"),
+            changed=parts.get("--checkpoint-changed", []),
+            handoff=one("handoff"),
             outputs=parts.get("--checkpoint-outputs", []),
             ephemeral=parts.get("--checkpoint-ephemeral", []),
             capabilities=parts.get("--checkpoint-capability", []),

@@ -7,30 +7,47 @@
 ...     return {"frames": 3}
 """
 
-from checkpoint_runtime.context import Context
+from checkpoint_runtime.context import Context, Results
 from checkpoint_runtime.errors import (
+    ChangedPipelineError,
     CheckpointRuntimeError,
+    CommitError,
     DamagedStateError,
     DefinitionError,
-    EventsError,
+    EnvironmentVariableError,
+    FailedBeforeError,
     ForeignStateError,
+    PoisonedStageError,
+    StageError,
+    StageFailedError,
     StageValueError,
     StateError,
-    UnwritableStateError,
     WorkspaceError,
 )
 from checkpoint_runtime.pipeline import Pipeline
+from checkpoint_runtime.progress import Progress
+from checkpoint_runtime.status import StageState, StageStatus, Status
 
 __all__ = [
+    "ChangedPipelineError",
     "CheckpointRuntimeError",
+    "CommitError",
     "Context",
     "DamagedStateError",
     "DefinitionError",
-    "EventsError",
+    "EnvironmentVariableError",
+    "FailedBeforeError",
     "ForeignStateError",
     "Pipeline",
+    "PoisonedStageError",
+    "Progress",
+    "Results",
+    "StageError",
+    "StageFailedError",
+    "StageState",
+    "StageStatus",
     "StageValueError",
     "StateError",
-    "UnwritableStateError",
+    "Status",
     "WorkspaceError",
 ]

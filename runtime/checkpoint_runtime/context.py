@@ -1,39 +1,80 @@
-"""What a stage is given: the results of the stages before it, and the workspace."""
+"""What a stage is given: what its inputs returned, its parameters, and where it may work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from checkpoint_runtime import values
 
-
-class Context(Mapping[str, Any]):
-    """Stage name → what the stage returned, in the order of the stages.
+class Results(Mapping[str, Any]):
+    """Stage name → what the stage returned.
 
     Values are read back from their committed form, in the first run as after a resume, and each
-    context has its own: what one stage does to a list it was given, no other stage sees.
+    mapping has its own: what one stage does to a list it was given, no other stage sees.
     """
 
-    def __init__(self, workspace: Path, texts: Mapping[str, str]) -> None:
-        self.workspace = workspace
-        """The directory that holds all of the job's files."""
-        self._texts = dict(texts)
-        self._decoded: dict[str, Any] = {}
+    def __init__(self, names: Sequence[str], load: Callable[[str], Any]) -> None:
+        self._names = dict.fromkeys(names)
+        self._load = load
+        self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, stage: str) -> Any:
-        if stage not in self._decoded:
-            if stage not in self._texts:
-                raise KeyError(f"{stage!r} is not a stage that is done by now")
-            self._decoded[stage] = values.decode(self._texts[stage])
-        return self._decoded[stage]
+        if stage not in self._loaded:
+            if stage not in self._names:
+                raise KeyError(self._unknown(stage))
+            self._loaded[stage] = self._load(stage)
+        return self._loaded[stage]
+
+    def __contains__(self, stage: object) -> bool:
+        return stage in self._names
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._names)
 
     def __repr__(self) -> str:
-        return f"Context({dict(self)!r}, workspace={str(self.workspace)!r})"
+        return f"{type(self).__name__}({', '.join(map(repr, self._names))})"
+
+    def _unknown(self, stage: str) -> str:
+        return f"{stage!r} is not a stage that is done by now"
+
+
+class Context(Results):
+    """What one attempt at a stage is given: its inputs' values by name, and these."""
+
+    def __init__(
+        self,
+        *,
+        stage: str,
+        attempt: int,
+        inputs: Sequence[str],
+        load: Callable[[str], Any],
+        parameters: Mapping[str, Any],
+        workspace: Path,
+        scratch: Callable[[], Path],
+    ) -> None:
+        super().__init__(inputs, load)
+        self.stage = stage
+        """Its own name."""
+        self.attempt = attempt
+        """Counts from 1 and goes on across crashes until the stage is done."""
+        self.parameters = parameters
+        """What the run was given; the same after a resume."""
+        self.workspace = workspace
+        """The directory that holds all of the job's files."""
+        self._scratch = scratch
+
+    @property
+    def scratch(self) -> Path:
+        """A directory of this stage's own: empty at each attempt, gone once the stage is done."""
+        return self._scratch()
+
+    def _unknown(self, stage: str) -> str:
+        return (
+            f"{stage!r} is not an input of {self.stage!r}: name it, "
+            f"after={[*self._names, stage]!r}. A stage is given what it names, so that a resume "
+            "knows what it was made of"
+        )

@@ -11,7 +11,7 @@ import os
 from types import TracebackType
 from typing import Self
 
-from checkpoint_runtime.errors import EventsError
+from checkpoint_runtime.errors import EnvironmentVariableError
 
 VARIABLE = "CHECKPOINT_EVENTS"
 
@@ -26,7 +26,7 @@ class EventFile:
             try:
                 self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             except OSError as error:
-                raise EventsError(
+                raise EnvironmentVariableError(
                     f"{VARIABLE} names {path}, which cannot be opened: {error.strerror}"
                 ) from error
 
@@ -59,9 +59,13 @@ class EventFile:
         try:
             written = os.write(self._descriptor, data)
         except OSError as error:
-            raise EventsError(f"cannot append to {self._path}: {error.strerror}") from error
+            raise EnvironmentVariableError(
+                f"cannot append to {self._path}: {error.strerror}"
+            ) from error
         if written != len(data):
-            raise EventsError(f"only {written} of {len(data)} bytes went into {self._path}")
+            raise EnvironmentVariableError(
+                f"only {written} of {len(data)} bytes went into {self._path}"
+            )
 
     def __enter__(self) -> Self:
         return self

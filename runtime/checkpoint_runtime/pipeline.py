@@ -1,26 +1,35 @@
-"""Stages in order, each run once: what a done stage returned survives every later crash."""
+"""Stages, each run once: that a stage is done, and what it returned, survive every later crash."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from checkpoint_runtime import values
-from checkpoint_runtime.context import Context
-from checkpoint_runtime.errors import DefinitionError, WorkspaceError
+from checkpoint_runtime.context import Results
+from checkpoint_runtime.errors import DefinitionError, FailedBeforeError, WorkspaceError
 from checkpoint_runtime.events import EventFile
-from checkpoint_runtime.state import StateLog, read_state
+from checkpoint_runtime.progress import Progress, Silent
+from checkpoint_runtime.reconcile import reconcile
+from checkpoint_runtime.runner import Runner
+from checkpoint_runtime.stages import (
+    ItemFunction,
+    Items,
+    StageFunction,
+    Stages,
+    checked_items,
+    checked_name,
+)
+from checkpoint_runtime.state.durable import make_directory, sync_name
+from checkpoint_runtime.state.log import FILE_NAME, StateLog, read_history
+from checkpoint_runtime.state.records import History
+from checkpoint_runtime.state.side_files import SideFiles
+from checkpoint_runtime.status import Status, status_of
+from checkpoint_runtime.stored import Stored, decoded_parameters, encoded_parameters
 
-StageFunction = Callable[[Context], Any]
-"""Takes the context, returns JSON (:mod:`checkpoint_runtime.values` says what that is)."""
 Function = TypeVar("Function", bound=StageFunction)
-
-
-class Stage(NamedTuple):
-    name: str
-    function: StageFunction
+AnyPath = str | os.PathLike[str]
 
 
 class Pipeline:
@@ -40,109 +49,251 @@ class Pipeline:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = _checked_name(name, "a pipeline")
-        self._stages: list[Stage] = []
+        """
+        :raises DefinitionError: the name is empty or not printable.
+        """
+        self.name = checked_name(name, "a pipeline")
+        self._stages = Stages(self.name)
+
+    # --- definition ---
 
     @overload
     def stage(self, function: Function, /) -> Function: ...
     @overload
-    def stage(self, /, *, name: str | None = None) -> Callable[[Function], Function]: ...
     def stage(
-        self, function: Function | None = None, /, *, name: str | None = None
+        self,
+        /,
+        *,
+        name: str | None = None,
+        after: Sequence[str] | None = None,
+        attempts: int | None = None,
+        backoff_s: float = 1.0,
+        version: str = "1",
+    ) -> Callable[[Function], Function]: ...
+    def stage(
+        self,
+        function: Function | None = None,
+        /,
+        *,
+        name: str | None = None,
+        after: Sequence[str] | None = None,
+        attempts: int | None = None,
+        backoff_s: float = 1.0,
+        version: str = "1",
     ) -> Function | Callable[[Function], Function]:
-        """Add a function as the next stage: ``@film.stage`` or ``@film.stage(name="…")``.
+        """Add a function as the next stage: ``@film.stage`` or ``@film.stage(after=["research"])``.
 
-        The stage has the function's name unless another is given. The function comes back as it is.
+        The function comes back as it is.
 
-        :raises DefinitionError: the name is empty, not printable, or taken.
+        :param name: the function's own name, if none is given.
+        :param after: the stages whose values it is given; the one defined before, if not given.
+        :param attempts: how often it is tried in all, exceptions and deaths of the process counted;
+            one that raises is tried again in the same run. Not given: 10 in all, and a stage that
+            raises ends the run; the next resume tries it again.
+        :param backoff_s: the wait after the first attempt, if that raises; it doubles with each, up
+            to a minute.
+        :param version: changes when what the stage does changes; results of another version are
+            not taken as done.
+        :raises DefinitionError: the name is unusable or taken, an input is not known.
         """
-        if function is not None:
-            self._add(name, function)
-            return function
 
         def add(function: Function) -> Function:
-            self._add(name, function)
+            self._stages.add(
+                _name_of(function) if name is None else name,
+                function,
+                after=after,
+                attempts=attempts,
+                backoff_s=backoff_s,
+                version=version,
+            )
             return function
 
-        return add
+        return add if function is None else add(function)
 
-    def run(self, workspace: str | os.PathLike[str]) -> Context:
+    def map(
+        self,
+        function: ItemFunction,
+        items: Items,
+        *,
+        name: str | None = None,
+        after: Sequence[str] | None = None,
+        attempts: int | None = None,
+        backoff_s: float = 1.0,
+        version: str = "1",
+    ) -> None:
+        """Add a stage that does ``function(context, item)`` for each item, each committed alone.
+
+        Its value is the list of what each item gave, in the order of the items. After a crash the
+        items that are done are skipped; one that has changed at its place is done again.
+
+        :param items: the items in their order, or a function that makes them of the context. They
+            must be values that can be kept.
+
+        The others are as for :meth:`stage`; the attempts count anew with each item that is done.
+        """
+        name = _name_of(function) if name is None else name
+        self._stages.add(
+            name,
+            function,
+            after=after,
+            attempts=attempts,
+            backoff_s=backoff_s,
+            version=version,
+            items=checked_items(items, name),
+        )
+
+    # --- running ---
+
+    def run(
+        self,
+        workspace: AnyPath,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        accept_changed: bool = False,
+        rerun_from: str | None = None,
+        keep_going: bool = False,
+        progress: Progress | None = None,
+    ) -> Results:
         """Run every stage that is not done yet, and return what all of them returned.
 
-        A stage that raises ends the run with its exception and is not done: the next run starts it
-        again. On an existing state this is the same as :meth:`resume`.
+        A stage that has failed in an earlier run is not tried again: :meth:`resume` does that.
 
-        :raises DefinitionError: there are no stages.
-        :raises WorkspaceError: the workspace is not a directory.
-        :raises StateError: the state log there is damaged, not this pipeline's, or cannot be
-            written. Nothing has been run then, or nothing since the last stage that is done.
-        :raises StageValueError: a stage returned what cannot be kept; it is not done.
+        :param workspace: a directory; it is made if it is missing.
+        :param parameters: what the stages find in ``context.parameters``. Not given: as before.
+        :param accept_changed: what is done stays done although the pipeline has changed since.
+        :param rerun_from: this stage and all that are built on it are run again.
+        :param keep_going: after a failure, go on with the stages that are not built on it.
+        :raises DefinitionError: there are no stages, or no such stage.
+        :raises WorkspaceError: the workspace is not a directory, and cannot be made.
+        :raises StateError: the state there is damaged, or another pipeline's.
+        :raises ChangedPipelineError: what is done there was done by another form of this pipeline.
+        :raises FailedBeforeError: a stage had failed. In all these cases nothing has been run.
+        :raises StageFailedError, StageValueError, PoisonedStageError: a stage failed now, returned
+            what cannot be kept, or has used up its attempts.
+        :raises CommitError: something could not be written: nothing is recorded of it.
         """
-        folder = self._prepared(workspace)
-        with (
-            EventFile.from_environment() as events,
-            StateLog(folder, self.name, self._stage_names) as log,
-        ):
-            for stage in self._stages[len(log.values) :]:
-                _execute(stage, Context(folder, log.values), log, events)
-            return Context(folder, log.values)
+        return self._go_on(
+            workspace,
+            parameters,
+            accept_changed=accept_changed,
+            rerun_from=rerun_from,
+            keep_going=keep_going,
+            progress=progress,
+            retry_failed=False,
+        )
 
-    def resume(self, workspace: str | os.PathLike[str]) -> Context:
-        """Go on after a crash: the stages that are done are skipped, with what they returned.
+    def resume(
+        self,
+        workspace: AnyPath,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        accept_changed: bool = False,
+        rerun_from: str | None = None,
+        keep_going: bool = False,
+        progress: Progress | None = None,
+    ) -> Results:
+        """Go on after a crash or a failure: what is done is skipped, what failed is tried again.
 
-        The same as :meth:`run`, under the name that says what is meant; without a state it starts
-        from the beginning. It cannot tell a stage that failed from one that never ran: both run.
+        As :meth:`run`, but that a stage which has failed is no reason to refuse. Without a state it
+        starts from the beginning.
         """
-        return self.run(workspace)
+        return self._go_on(
+            workspace,
+            parameters,
+            accept_changed=accept_changed,
+            rerun_from=rerun_from,
+            keep_going=keep_going,
+            progress=progress,
+            retry_failed=True,
+        )
 
-    def results(self, workspace: str | os.PathLike[str]) -> Context:
+    def rerun(self, workspace: AnyPath, stage: str, *, progress: Progress | None = None) -> Results:
+        """Clear a stage and all that are built on it, their used attempts too, then resume."""
+        self._existing(workspace)
+        return self.resume(workspace, rerun_from=stage, progress=progress)
+
+    # --- looking ---
+
+    def results(self, workspace: AnyPath) -> Results:
         """What the stages that are done have returned. Runs nothing and changes nothing.
 
         :raises WorkspaceError, StateError: as :meth:`run`.
         """
-        folder = self._prepared(workspace)
-        return Context(folder, read_state(folder, self.name, self._stage_names))
+        folder = self._existing(workspace)
+        return _results(read_history(folder, self.name), folder)
 
-    @property
-    def _stage_names(self) -> list[str]:
-        return [stage.name for stage in self._stages]
+    def status(self, workspace: AnyPath) -> Status:
+        """What is done, what is next, what failed. Runs nothing and changes nothing.
 
-    def _add(self, name: str | None, function: StageFunction) -> None:
-        # A partial or a callable object has no name of its own: it is asked for one.
-        given = getattr(function, "__name__", "") if name is None else name
-        checked = _checked_name(given, "a stage")
-        if checked in self._stage_names:
-            raise DefinitionError(
-                f"pipeline {self.name!r} already has a stage {checked!r}: "
-                "the name is what its result is found by after a crash."
-            )
-        self._stages.append(Stage(checked, function))
+        :raises WorkspaceError, StateError: as :meth:`run`.
+        """
+        folder = self._existing(workspace)
+        return status_of(self._stages, read_history(folder, self.name), folder)
 
-    def _prepared(self, workspace: str | os.PathLike[str]) -> Path:
-        if not self._stages:
+    # --- the story of a run ---
+
+    def _go_on(
+        self,
+        workspace: AnyPath,
+        parameters: Mapping[str, Any] | None,
+        *,
+        accept_changed: bool,
+        rerun_from: str | None,
+        keep_going: bool,
+        progress: Progress | None,
+        retry_failed: bool,
+    ) -> Results:
+        given = None if parameters is None else encoded_parameters(parameters)
+        again = [] if rerun_from is None else self._stages.from_on(rerun_from)
+        folder = self._made(workspace)
+        with EventFile.from_environment() as events, StateLog(folder, self.name) as log:
+            digest = reconcile(log, self._stages, given, again, accept_changed=accept_changed)
+            if not retry_failed:
+                for stage, failure in log.history.failures.items():
+                    raise FailedBeforeError(stage, failure.error)
+            Runner(
+                self._stages,
+                folder,
+                log,
+                events,
+                parameters=decoded_parameters(log.history.parameters, log.path),
+                parameters_digest=digest,
+                keep_going=keep_going,
+                progress=progress or Silent(),
+            ).run()
+            return _results(log.history, folder)
+
+    def _made(self, workspace: AnyPath) -> Path:
+        if not len(self._stages):
             raise DefinitionError(f"pipeline {self.name!r} has no stages: add some with @stage.")
-        folder = Path(workspace)
+        folder = _absolute(workspace)
+        try:
+            make_directory(folder)
+            if not (folder / FILE_NAME).exists():
+                sync_name(folder)
+        except OSError as error:
+            raise WorkspaceError(
+                f"the workspace {folder} is not a directory and cannot be made: {error.strerror}."
+            ) from error
+        return folder
+
+    def _existing(self, workspace: AnyPath) -> Path:
+        folder = _absolute(workspace)
         if not folder.is_dir():
-            raise WorkspaceError(f"the workspace {folder} is not a directory: create it first.")
+            raise WorkspaceError(f"the workspace {folder} is not a directory: nothing ran there.")
         return folder
 
 
-def _execute(stage: Stage, context: Context, log: StateLog, events: EventFile) -> None:
-    events.start(stage.name)
-    if events.wanted:
-        events.input(stage.name, values.digest(log.values))
-    try:
-        log.commit(stage.name, values.encode(stage.function(context), stage.name))
-    except Exception:
-        events.fail(stage.name)
-        raise
-    events.done(stage.name)
+def _absolute(workspace: AnyPath) -> Path:
+    # A stage may change the current directory. ".." is left alone: it may follow a link.
+    return Path(workspace).absolute()
 
 
-def _checked_name(name: str, whose: str) -> str:
-    if not name or name != name.strip() or not name.isprintable():
-        raise DefinitionError(
-            f"{name!r} cannot be the name of {whose}: use printable text, not empty, "
-            "without spaces around it."
-        )
-    return name
+def _results(history: History, folder: Path) -> Results:
+    stored = Stored(history, SideFiles(folder))
+    return Results(list(history.done), stored.value)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    # A partial or a callable object has no name of its own: it is asked for one.
+    return getattr(function, "__name__", "")

@@ -98,7 +98,7 @@ def explored(experiments: Iterable[Experiment], fault: Fault) -> Coverage:
 
 SOUND = (
     tried(killed(0)),
-    tried(killed(10)),
+    tried(killed(10), events_before=EVENTS[:3], events_after=EVENTS[2:], output_changes=()),
     tried(torn(12)),
     tried(killed(16), ran(bytes_written=200), unresumed_check=checked("half\n", 1)),
     tried(killed(18), ran(bytes_written=100), unresumed_check=checked("half\n", 1)),

@@ -20,7 +20,12 @@ from checkpoint_contracts.evidence import (
     Finished,
     PartialOutput,
     Reference,
+    Trial,
+    TrialKind,
+    Variant,
 )
+from checkpoint_contracts.observations import Handoff, OtherRun, OutputChange
+from checkpoint_contracts.trial import Command, Leg
 from checkpoint_contracts.verdict import Outcome
 from tests.contracts.builders import SOUND, checked, killed, seen, tried
 
@@ -59,6 +64,21 @@ POINT = st.builds(
     signature=TEXT,
     total_steps=COUNT,
 )
+HANDOFF = st.builds(
+    Handoff,
+    absent=TEXT,
+    unread=TEXT,
+    problem=TEXT,
+    done=TEXTS,
+    next=TEXTS,
+    names_next=st.booleans(),
+    failed=TEXTS,
+    text=TEXT,
+)
+OUTPUT_CHANGE = st.builds(
+    OutputChange, path=TEXT, change=TEXT, digest=TEXT, same_size=st.booleans()
+)
+OTHER_RUN = st.builds(OtherRun, events=TEXTS, varying_outputs=TEXTS, varying_names=TEXTS)
 EXPERIMENT = st.builds(
     Experiment,
     point=POINT,
@@ -71,6 +91,8 @@ EXPERIMENT = st.builds(
     lost=TEXTS,
     missing_syncs=TEXTS,
     missing_kinds=TEXTS,
+    output_changes=maybe(st.lists(OUTPUT_CHANGE, max_size=2).map(tuple)),
+    handoff=maybe(HANDOFF),
 )
 FINISHED = st.builds(
     Finished,
@@ -96,6 +118,30 @@ COVERAGE = st.builds(
     unreached=TEXTS,
     known_hangs=st.lists(POINT, max_size=2).map(tuple),
 )
+KIND = st.sampled_from(TrialKind)
+LEG = st.builds(
+    Leg,
+    command=st.sampled_from(Command),
+    execution=EXECUTION,
+    events=TEXTS,
+    killed=st.booleans(),
+)
+TRIAL = st.builds(
+    Trial,
+    point=POINT,
+    kind=KIND,
+    stage=TEXT,
+    variant=COUNT,
+    limit=COUNT,
+    events_before=TEXTS,
+    legs=st.lists(LEG, max_size=2).map(tuple),
+    check=maybe(EXECUTION),
+    unspoilt=st.lists(LEG, max_size=1).map(tuple),
+    unspoilt_check=maybe(EXECUTION),
+)
+VARIANT = st.builds(
+    Variant, number=COUNT, command=TEXT, run=EXECUTION, check=EXECUTION, events=TEXTS
+)
 EVIDENCE = st.builds(
     Evidence,
     subject=TEXT,
@@ -115,6 +161,7 @@ EVIDENCE = st.builds(
             finished_notes=TEXTS,
             finished_again=maybe(FINISHED),
             steps=COUNT,
+            other_run=maybe(OTHER_RUN),
             check=EXECUTION,
             events=TEXTS,
         )
@@ -122,6 +169,10 @@ EVIDENCE = st.builds(
     experiments=st.lists(EXPERIMENT, max_size=2).map(tuple),
     replays=st.lists(EXPERIMENT, max_size=1).map(tuple),
     coverage=st.dictionaries(FAULT, COVERAGE),
+    trials=st.lists(TRIAL, max_size=2).map(tuple),
+    trial_replays=st.lists(TRIAL, max_size=1).map(tuple),
+    trial_coverage=st.dictionaries(KIND, COVERAGE),
+    variants=st.lists(VARIANT, max_size=1).map(tuple),
     restart_ratio=SECONDS,
     outputs=TEXTS,
     partial_outputs=st.lists(PARTIAL, max_size=2).map(tuple),
@@ -165,6 +216,17 @@ def test_what_older_evidence_does_not_tell_of_the_finished_job_is_inconclusive()
         del kept["evidence"]["reference"][f"finished_{name}"]
     verdict = judge_all(load(json.dumps(kept)))["resume-is-idempotent"]
     assert verdict.outcome is Outcome.INCONCLUSIVE
+
+
+def test_what_older_evidence_does_not_tell_of_outputs_and_handoffs_is_inconclusive() -> None:
+    kept = json.loads(dump(seen(*SOUND, outputs=("a",), capabilities=frozenset({"handoff"}))))
+    del kept["evidence"]["reference"]["other_run"]
+    for experiment in kept["evidence"]["experiments"]:
+        for name in ("output_changes", "handoff"):
+            del experiment[name]
+    verdicts = judge_all(load(json.dumps(kept)))
+    for contract in ("re-entry-is-safe", "handoff-tells-next"):
+        assert verdicts[contract].outcome is Outcome.INCONCLUSIVE
 
 
 def test_a_whole_number_of_seconds_is_a_float() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkpoint_contracts.stages import done_again, stage_names
+from checkpoint_contracts.stages import done_again, later_stages, stage_names
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,9 @@ def test_a_name_that_is_no_stage_may_start_again() -> None:
 
 def test_a_failed_attempt_before_the_crash_is_no_acknowledgement() -> None:
     assert done_again(("a",), ("start a", "fail a"), ("start a",)) == ()
+
+
+def test_later_is_what_started_after_the_other_was_done() -> None:
+    events = ("start a", "start b", "done a", "start c", "done b", "start b", "done c")
+    assert later_stages(events, "a") == ("c",)  # b is no stage: it starts again after its done
+    assert later_stages(("start a", "start b", "done b", "done a"), "b") == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 import pytest
@@ -67,6 +67,8 @@ def test_defaults(tmp_path: Path) -> None:
     assert subject.run == subject.resume == ("true", "{workspace}")
     assert subject.check == ("true", "{workspace}")
     assert subject.setup is None
+    assert subject.changed == ()
+    assert subject.capabilities == frozenset()
     assert subject.resume_attempts == 1
     assert subject.defined_at == (tmp_path / "t.py", 3)
     assert subject.working_directory == tmp_path
@@ -87,6 +89,16 @@ GOOD: dict[str, Any] = {"run": "true {workspace}", "check": "true {workspace}"}
         ({"setup": "'"}, "etl", r"setup cannot be split into words \(No closing quotation\)"),
         ({"outputs": "*.json"}, "etl", "outputs must be a list of strings"),
         ({"outputs": ["../x"]}, "etl", "outputs: '../x' must be relative to the workspace"),
+        ({"handoff": "/h.json"}, "etl", "handoff: '/h.json' must be a path relative to the works"),
+        ({"handoff": "a/../../h"}, "etl", "handoff: 'a/../../h' must be a path relative to the "),
+        ({"handoff": ""}, "etl", "handoff: '' must be a path relative to the workspace"),
+        ({"handoff": ["true"]}, "etl", "handoff has no {workspace}"),
+        ({"handoff": "gone {workspace}"}, "etl", "handoff: command not found: gone"),
+        ({"capabilities": ["handoff"]}, "etl", "the capability 'handoff' is declared by the file"),
+        ({"changed": "true {workspace}"}, "etl", "changed must be a list of commands, not 'true"),
+        ({"changed": ["true"]}, "etl", r"changed\[0\] has no {workspace}"),
+        ({"changed": [["true", 3]]}, "etl", r"changed\[0\] must be a list of strings; 3 is none"),
+        ({"capabilities": ["variants"]}, "etl", "the capability 'variants' is declared by comm"),
         ({"resume_attempts": 0}, "etl", "resume_attempts must be 1 or more, not 0"),
         ({"expected_failures": {IDS[0]: ""}}, "etl", f"give a reason for {IDS[0]}, not ''"),
         ({"not_applicable": ["x"]}, "etl", "not_applicable must map contract ids to reasons"),
@@ -123,3 +135,26 @@ def test_the_default_name(tmp_path: Path, command: tuple[str, ...], name: str) -
     (tmp_path / "etl.py").write_text("")
 
     assert stem_of_first_script(command, tmp_path) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "handoff"),
+    [
+        (None, None),
+        ("out/handoff.json", PurePosixPath("out/handoff.json")),
+        ("a file.json", PurePosixPath("a file.json")),
+        ("true {workspace}", ("true", "{workspace}")),
+        (["true", "{workspace}"], ("true", "{workspace}")),
+    ],
+)
+def test_a_handoff_is_a_path_or_a_command(tmp_path: Path, given: Any, handoff: Any) -> None:
+    subject = validated(
+        CommandSubject(**GOOD, handoff=given),
+        name="etl",
+        who="who",
+        working_directory=tmp_path,
+        ids=IDS,
+    )
+
+    assert subject.handoff == handoff
+    assert subject.capabilities == (set() if given is None else {"handoff"})

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
-from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Experiment, Fault
+from checkpoint_contracts.evidence import (
+    CrashPoint,
+    Evidence,
+    Execution,
+    Experiment,
+    Fault,
+    Trial,
+    TrialKind,
+)
+from checkpoint_contracts.trial import Command, Leg
 from checkpoint_contracts.verdict import Failure, Finding, Outcome, Symptom, Verdict
 from pytest_checkpoint.examination import Examination, Wreck
 from pytest_checkpoint.report.failure import failure_text
@@ -133,6 +143,54 @@ def test_several_lines_of_seen_keep_their_shape() -> None:
     verdict = failed(Failure(finding=finding(seen="frames 6\nsound 0\n"), count=1))
 
     assert "seen:\n    frames 6\n    sound 0\n" in text_of(verdict, examination())
+
+
+def tried(*legs: Leg, check: Execution | None = None) -> tuple[Verdict, Examination]:
+    """A trial that failed, two of its cause, and one of another."""
+    point = dataclasses.replace(
+        POINT,
+        fault=Fault.STAGE_KILLED,
+        step=7,
+        variant="killed-always",
+        operation="stage render is killed at every attempt",
+    )
+    found = finding(point, headline=f"{point.operation}: crashes do not count")
+    trial = Trial(point=point, kind=TrialKind.KILLED_ALWAYS, legs=legs, check=check)
+    seen = examination()
+    evidence = dataclasses.replace(seen.evidence, trials=(trial,))
+    verdict = failed(Failure(finding=found, count=3), Failure(finding=found, count=2))
+    return verdict, dataclasses.replace(seen, evidence=evidence)
+
+
+def test_a_trial_tells_what_its_last_legs_printed() -> None:
+    died = Execution(exit_code=None, signal=9, output="starting\n")
+    killed = [
+        Leg(command=command, execution=died, killed=True)
+        for command in (Command.RUN, Command.RESUME, Command.RESUME)
+    ]
+    last = Leg(command=Command.RESUME, execution=Execution(exit_code=0))
+    check = Execution(exit_code=1, error_output="not finished")
+
+    text = text_of(*tried(*killed, last, check=check))
+
+    assert text.splitlines()[3:19] == [
+        "operation: stage render is killed at every attempt (step 7 of 60 of the undisturbed run)",
+        "… 2 executions before, each killed",
+        "resume (killed by the kit) printed:",
+        "    starting",
+        "resume (exit 0) printed:",
+        "    (nothing)",
+        "check (exit 1) printed:",
+        "    not finished",
+        "expected: exit 0",
+        "seen: exit 1",
+        "and 2 more trials with the same cause",
+        "also:",
+        "    stage render is killed at every attempt: crashes do not count (2 trials)",
+        "",
+        "likely cause: The status is saved before the output. Save both in one rename.",
+        "replay: RE PLAY",
+    ]
 
 
 def test_a_failure_without_findings_gives_its_reason() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 from pytest_checkpoint.report.matrix import Row, render_matrix
@@ -101,3 +102,17 @@ def test_an_unexamined_subject_counts_nothing() -> None:
 def test_rows_survive_json() -> None:
     for one in ROWS:
         assert Row.from_json(json.loads(json.dumps(one.to_json()))) == one
+
+
+def test_trials_are_counted_apart_from_crash_states() -> None:
+    tried = dataclasses.replace(
+        ROWS[0], coverage=(("kill", 42, 30, 30), ("trial: raises-once", 9, 9, 8))
+    )
+
+    lines = render_matrix([tried], width=100, colour=False).splitlines()
+
+    assert [line.split() for line in lines[-5:-3]] == [
+        ["etl", "60", "kill", "42", "30", "30", "12.3", "s"],
+        ["trial:", "raises-once", "9", "9", "8"],
+    ]
+    assert lines[-1] == "1 subject, 60 operations, 30 unique crash states explored, 8 trials made"

@@ -75,7 +75,7 @@ def test_what_a_real_ext4_leaves_is_among_the_states_of_every_model() -> None:
     done = benchmark("--quick", "--filesystems", "ext4", "--seconds", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = re.findall(
-        r"^ext4 +(\S+) +\d+ +(\d+) +\d+ +\d+ +(\d+) +\d+ +\d+ +(\d+)/(\d+)$", done.stdout, re.M
+        r"^ext4 +(\S+) +\d+ +(\d+) +\d+ +\d+ +(\d+) +\d+ +(\d+)/(\d+)$", done.stdout, re.M
     )
     assert [row[0] for row in rows] == ["linux", "posix", "ext4-ordered"]
     for _, states, outside, rejected, all_planted in rows:
@@ -113,10 +113,14 @@ def test_without_the_means_it_says_in_a_sentence_why_it_does_not_run(tmp_path: P
     assert done.stderr.count("\n") == 1
 
 
-def test_an_unknown_file_system_is_a_wrong_command_line() -> None:
-    done = benchmark("--filesystems", "fat")
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("--filesystems", "'fat' is none of ext4, xfs, btrfs"), ("--writers", "'fat' is none of ")],
+)
+def test_an_unknown_name_is_a_wrong_command_line(option: str, told: str) -> None:
+    done = benchmark(option, "fat")
     assert done.returncode == 2
-    assert "'fat' is none of ext4, xfs, btrfs" in done.stderr
+    assert told in done.stderr
 
 
 @pytest.mark.parametrize("wrong", list(planted()), ids=lambda wrong: wrong.text)
@@ -173,6 +177,24 @@ def test_each_kind_of_provocation_is_planned_at_each_operation() -> None:
     for kind in Kind:
         assert Plan(kind, None, keep_open=True) in planned
     assert {one.step for one in planned if one.kind is Kind.HELD} == {None, 1, 2, 3}
+
+
+def test_a_writer_begins_with_the_plan_that_is_aimed_at_what_it_shows() -> None:
+    aimed = Plan(Kind.BOTH, 2, keep_open=True)
+    assert aimed in list(plans(3))[1:]
+    planned = list(plans(3, (aimed,)))
+    assert planned[0] == aimed
+    assert len(planned) == len(set(planned))
+    assert set(planned) == set(plans(3))
+
+
+def test_each_aimed_plan_is_at_a_step_of_its_writer() -> None:
+    aimed = {name: writer.aimed for name, writer in WRITERS.items() if writer.aimed}
+    assert aimed.keys() == {"linked-when-written"}
+    for name, (plan,) in aimed.items():
+        assert plan.step is not None
+        before, after = WRITERS[name].operations[plan.step - 1 : plan.step + 1]
+        assert (before.call, after.call) == ("pwrite64", "link")
 
 
 def test_what_is_not_zero_is_found_in_pieces_of_64_kib() -> None:

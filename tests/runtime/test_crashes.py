@@ -8,103 +8,60 @@ what a kill at that moment leaves. The kit judges the same pipeline with real pr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from checkpoint_runtime import Context, Pipeline
+from tests.runtime.disk import Disk, on
+from tests.runtime.support import files_in
+from tests.runtime.values.exactness import is_same
+from tests.runtime.values.strategies import VALUES
 
-CALLS = ("open", "write", "fsync", "ftruncate")
-RESULT = {"research": {"frames": 2}, "render": ["frame 0", "frame 1"], "assemble": 2}
+pytestmark = pytest.mark.usefixtures("no_syncs")
 
-
-class Crash(BaseException):
-    """The process is gone."""
-
-
-class Disk:
-    """Counts the calls that reach the kernel, and crashes in one of them."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.crash_before: int | None = None
-        self.bytes_left: int | None = None
-        """None: as many as you like."""
-
-    def enter(self) -> None:
-        self.calls += 1
-        if self.calls == self.crash_before:
-            raise Crash
-
-    def part(self, data: bytes) -> bytes:
-        """As much of the data as is written before the crash."""
-        return data if self.bytes_left is None else data[: self.bytes_left]
-
-    def written(self, size: int, asked: int) -> None:
-        if self.bytes_left is not None:
-            self.bytes_left -= size
-            if size < asked:
-                raise Crash
-
-
-@contextmanager
-def crashing(disk: Disk) -> Iterator[None]:
-    """Let the runtime's calls go through ``disk``."""
-
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(*args: Any) -> Any:
-            disk.enter()
-            return call(*args)
-
-        return wrapper
-
-    write = os.write
-
-    def torn_write(descriptor: int, data: bytes) -> int:
-        disk.enter()
-        size = write(descriptor, disk.part(data))
-        disk.written(size, len(data))
-        return size
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in CALLS:
-            patch.setattr(os, name, counted(getattr(os, name)))
-        patch.setattr(os, "write", torn_write)
-        try:
-            yield
-        except Crash:
-            return
+RESULT = {
+    "research": {"frames": 42, "picture": b"x" * 70_000},
+    "render": ["f0", "f1"],
+    "assemble": 42,
+}
 
 
 def film() -> Pipeline:
+    """Small values, a side file, items, scratch, fan-in: all that leaves something on disk."""
     pipeline = Pipeline("film")
 
     @pipeline.stage
-    def research(context: Context) -> dict[str, int]:
-        return {"frames": 2}
+    def research(context: Context) -> dict[str, object]:
+        return {"frames": 42, "picture": b"x" * 70_000}
 
-    @pipeline.stage
-    def render(context: Context) -> list[str]:
-        return [f"frame {number}" for number in range(context["research"]["frames"])]
+    def one(context: Context, number: int) -> str:
+        (context.scratch / "work").touch()
+        return f"f{number}"
 
-    @pipeline.stage
+    pipeline.map(one, [0, 1], name="render")
+
+    @pipeline.stage(after=["research", "render"])
     def assemble(context: Context) -> int:
-        return len(context["render"])
+        assert context["render"] == ["f0", "f1"]
+        return int(context["research"]["frames"])
 
     return pipeline
 
 
 def assert_sound(workspace: Path, events: Path) -> None:
-    """Resume, and hold the result and the events against the promise."""
+    """Resume, and hold the result, the events and the files against the promise."""
     before = events.read_text().splitlines() if events.exists() else []
     assert dict(film().resume(workspace)) == RESULT
     after = events.read_text().splitlines()[len(before) :]
     acknowledged = {line.removeprefix("done ") for line in before if line.startswith("done ")}
     started = {line.removeprefix("start ") for line in after if line.startswith("start ")}
     assert not acknowledged & started
+    names = sorted(name for name in files_in(workspace) if not name.startswith("values/"))
+    assert names == ["handoff.json", "handoff.md", "state.log", "values"]
+    assert len(os.listdir(workspace / "values")) == 1
 
 
 @pytest.fixture
@@ -116,37 +73,46 @@ def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fresh(tmp_path: Path, events: Path, name: str) -> Path:
     events.unlink(missing_ok=True)
-    workspace = tmp_path / name
-    workspace.mkdir()
-    return workspace
+    return tmp_path / name
 
 
 def test_a_kill_before_any_call_is_survived(tmp_path: Path, events: Path) -> None:
-    undisturbed = Disk()
-    with crashing(undisturbed):
+    with on(Disk()) as undisturbed:
         film().run(fresh(tmp_path, events, "undisturbed"))
-    assert undisturbed.calls > 20
-    for call in range(1, undisturbed.calls + 1):
+    assert undisturbed.calls.keys() >= {
+        "open", "write", "fsync", "fdatasync", "mkdir", "unlink", "rmdir", "swap", "replace",
+    }  # fmt: skip
+    for call in range(1, undisturbed.count + 1):
         workspace = fresh(tmp_path, events, f"call-{call}")
-        disk = Disk()
-        disk.crash_before = call
-        with crashing(disk):
+        with on(Disk(crash_before=call)) as disk:
             film().run(workspace)
+        assert disk.count == call - 1
         assert_sound(workspace, events)
 
 
-def test_a_second_kill_while_the_first_is_repaired_is_survived(
+def test_a_kill_while_an_earlier_one_is_made_up_for_is_survived(
     tmp_path: Path, events: Path
 ) -> None:
-    whole = fresh(tmp_path, events, "whole")
-    film().run(whole)
-    torn = (whole / "state.log").read_bytes()[:-5]
-    for call in range(1, 20):
-        workspace = fresh(tmp_path, events, f"call-{call}")
-        (workspace / "state.log").write_bytes(torn)
-        disk = Disk()
-        disk.crash_before = call
-        with crashing(disk):
+    """The first leaves a torn line, half a side file, a full scratch and a spare file."""
+
+    def left_by_a_crash(name: str) -> Path:
+        workspace = fresh(tmp_path, events, name)
+        film().run(workspace)
+        events.unlink()
+        log = (workspace / "state.log").read_bytes().splitlines(keepends=True)
+        (workspace / "state.log").write_bytes(b"".join(log[:4]) + log[4][:-5])
+        (workspace / ".scratch" / "render").mkdir(parents=True)
+        (workspace / ".scratch" / "render" / "work").touch()
+        (workspace / ".handoff.md.spare").write_bytes(b"half")
+        (workspace / "values" / f"{'0' * 32}.bin").write_bytes(b"half")
+        return workspace
+
+    with on(Disk()) as undisturbed:
+        film().resume(left_by_a_crash("undisturbed"))
+    assert undisturbed.calls["ftruncate"] == 1
+    for call in range(1, undisturbed.count + 1):
+        workspace = left_by_a_crash(f"call-{call}")
+        with on(Disk(crash_before=call)):
             film().resume(workspace)
         assert_sound(workspace, events)
 
@@ -154,16 +120,71 @@ def test_a_second_kill_while_the_first_is_repaired_is_survived(
 def test_a_write_torn_at_any_byte_is_survived(
     tmp_path: Path, events: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = fresh(tmp_path, events, "whole")
-    film().run(whole)
-    size = (whole / "state.log").stat().st_size
-    for kept in range(size):
+    """Of all files that are written one after the other; within the large one, now and then."""
+    monkeypatch.delenv("CHECKPOINT_EVENTS")  # its lines are never torn
+    with on(Disk()) as undisturbed:
+        film().run(tmp_path / "undisturbed")
+    size_bytes = undisturbed.written_bytes
+    assert size_bytes > 70_000
+    large = range(6_000, 66_000)  # all of it lies within the side file, wherever that begins
+    tried = [kept for kept in range(size_bytes) if kept not in large or kept % 7_919 == 0]
+    monkeypatch.setenv("CHECKPOINT_EVENTS", str(events))
+    for kept in tried[:: max(1, len(tried) // 300)]:
         workspace = fresh(tmp_path, events, f"byte-{kept}")
-        disk = Disk()
-        disk.bytes_left = kept
-        with monkeypatch.context() as patch, crashing(disk):
-            patch.delenv("CHECKPOINT_EVENTS")  # its lines are never torn
+        with monkeypatch.context() as patch, on(Disk(bytes_left=kept)):
+            patch.delenv("CHECKPOINT_EVENTS")
             film().run(workspace)
-        assert (workspace / "state.log").stat().st_size == kept
         assert_sound(workspace, events)
-        assert (workspace / "state.log").read_bytes() == (whole / "state.log").read_bytes()
+
+
+def test_a_log_torn_at_any_byte_is_survived(tmp_path: Path, events: Path) -> None:
+    """Cut short, and cut short with its length on disk before its bytes."""
+    small = Pipeline("film")
+    small.stage(name="research")(lambda context: {"frames": 42})
+    small.stage(name="assemble")(lambda context: context["research"]["frames"])
+    small.run(tmp_path / "whole")
+    data = (tmp_path / "whole" / "state.log").read_bytes()
+    path = tmp_path / "torn" / "state.log"
+    path.parent.mkdir()
+    for size in range(len(data) + 1):
+        end = data.find(b"\n", max(size - 1, 0)) + 1
+        for torn in {data[:size], data[:size].ljust(end, b"\0")}:
+            path.write_bytes(torn)
+            assert dict(small.resume(path.parent)) == {"research": {"frames": 42}, "assemble": 42}
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(value=VALUES, call=st.integers(1, 60))
+def test_any_value_comes_back_the_same_whenever_the_process_is_killed(
+    tmp_path_factory: pytest.TempPathFactory, value: object, call: int
+) -> None:
+    workspace = tmp_path_factory.mktemp("w")
+    ran: list[str] = []
+
+    def pipeline() -> Pipeline:
+        found = Pipeline("film")
+
+        @found.stage
+        def make(context: Context) -> object:
+            ran.append("make")
+            return value
+
+        @found.stage
+        def look(context: Context) -> bool:
+            return is_same(context["make"], value)
+
+        return found
+
+    with on(Disk(crash_before=call)):
+        pipeline().run(workspace)
+    before = list(ran)
+    done = "make" in pipeline().results(workspace)
+    results = pipeline().resume(workspace)
+    assert results["look"] is True
+    assert is_same(results["make"], value)
+    assert is_same(pipeline().results(workspace)["make"], value)
+    assert ran == before + ([] if done else ["make"])

@@ -4,113 +4,146 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkpoint_runtime import DamagedStateError, ForeignStateError
-from checkpoint_runtime.lines import Contents, header_line, parse, record_line
+from checkpoint_runtime import DamagedStateError
+from checkpoint_runtime.state.lines import Lines, framed, parse
+from tests.runtime.support import log_of
 
 PATH = Path("job") / "state.log"
-STAGES = ("research", "render")
-HEADER = header_line("film")
-VALUE = '{"frames": 3}'
-FIRST = record_line("research", VALUE)
-SECOND = record_line("render", '["a", "b"]')
-WHOLE = HEADER + FIRST + SECOND
-VALUES = {"research": VALUE, "render": '["a", "b"]'}
+RECORDS: list[dict[str, Any]] = [
+    {"format": 2, "pipeline": "film"},
+    {"done": "a", "value": [1]},
+    {"done": "b"},
+]
+WHOLE = log_of(RECORDS)
+ENDS = [len(log_of(RECORDS[:count])) for count in range(1, 4)]
+FIRST = WHOLE[: ENDS[0]]
 
 
-def read(data: bytes, stages: tuple[str, ...] = STAGES) -> Contents:
-    return parse(data, pipeline="film", stages=stages, path=PATH)
+def read(data: bytes) -> Lines:
+    return parse(data, FIRST, PATH)
 
 
-def line(body: str) -> bytes:
-    return b"%08x %s\n" % (zlib.crc32(body.encode()), body.encode())
+def refusal(data: bytes) -> DamagedStateError:
+    with pytest.raises(DamagedStateError) as caught:
+        read(data)
+    assert caught.value.path == PATH
+    return caught.value
 
 
-def test_a_log_can_be_read_with_cat() -> None:
-    assert WHOLE.decode().splitlines() == [
-        f'{zlib.crc32(HEADER[9:-1]):08x} {{"format": 1, "pipeline": "film"}}',
-        f'{zlib.crc32(FIRST[9:-1]):08x} {{"version": 1, "stage": "research", "value": {VALUE}}}',
-        f'{zlib.crc32(SECOND[9:-1]):08x} {{"version": 1, "stage": "render", "value": ["a", "b"]}}',
-    ]
+def test_a_log_can_be_read_with_cat_and_each_checksum_goes_on_from_the_last() -> None:
+    first, second, third = WHOLE.decode().splitlines()
+    assert first == f'{zlib.crc32(first[9:].encode()):08x} {{"format": 2, "pipeline": "film"}}'
+    checksum = int(first[:8], 16)
+    assert second[:8] == f"{zlib.crc32(second[9:].encode(), checksum):08x}"
+    assert third[9:] == '{"done": "b"}'
+    assert read(WHOLE) == Lines(RECORDS, len(WHOLE), int(third[:8], 16))
 
 
 @pytest.mark.parametrize("size", range(len(WHOLE) + 1))
 def test_a_log_cut_at_any_byte_gives_exactly_its_whole_records(size: int) -> None:
-    records = [len(HEADER), len(HEADER + FIRST), len(WHOLE)]
-    whole = [end for end in records if end <= size]
-    contents = read(WHOLE[:size])
-    assert contents.sound_bytes == max(whole, default=0)
-    assert list(contents.values) == list(VALUES)[: max(len(whole) - 1, 0)]
-    assert all(VALUES[stage] == value for stage, value in contents.values.items())
+    whole = [end for end in ENDS if end <= size]
+    found = read(WHOLE[:size])
+    assert found.records == RECORDS[: len(whole)]
+    assert found.sound_bytes == max(whole, default=0)
 
 
-@given(st.integers(0, len(FIRST) - 2), st.integers(1, 255))
-def test_a_last_line_that_did_not_reach_the_disk_whole_is_a_torn_tail(
-    place: int, change: int
-) -> None:
-    damaged = bytearray(FIRST)
-    damaged[place] ^= change
-    if damaged.count(b"\n") == 1:
-        contents = read(HEADER + bytes(damaged))
-        assert contents == Contents({}, len(HEADER))
+@pytest.mark.parametrize("size", range(len(WHOLE) + 1))
+def test_a_tail_whose_length_reached_the_disk_before_its_bytes_is_torn(size: int) -> None:
+    whole = [end for end in ENDS if end <= size]
+    # As long as the line in hand was to be: the next one was not begun.
+    end = next(end for end in ENDS if end >= size)
+    found = read(WHOLE[:size].ljust(end, b"\0"))
+    assert found.records == RECORDS[: len(whole)]
 
 
-@pytest.mark.parametrize("size", [0, 1, len(HEADER) - 1])
-def test_a_header_whose_rest_is_zeros_is_torn(size: int) -> None:
-    assert read(HEADER[:size].ljust(len(HEADER), b"\0")) == Contents({}, 0)
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**20), st.integers(1, 255))
+def test_a_last_line_that_did_not_reach_the_disk_whole_is_torn(place: int, change: int) -> None:
+    line = bytearray(WHOLE[ENDS[1] :])
+    line[place % (len(line) - 1)] ^= change
+    if line.count(b"\n") == 1:
+        assert read(WHOLE[: ENDS[1]] + bytes(line)).records == RECORDS[:2]
 
 
-def test_a_damaged_line_in_the_middle_is_refused_with_file_and_line() -> None:
-    data = HEADER + FIRST.replace(b"3", b"4") + SECOND
-    with pytest.raises(DamagedStateError) as caught:
-        read(data)
-    assert str(caught.value) == (
-        f"{PATH}, line 2: the checksum does not fit, and it is not the last line. "
-        "To start over, move the file away; nothing has been changed."
+def test_a_last_line_with_a_block_missing_is_torn_even_if_its_end_is_there() -> None:
+    line, _ = framed('{"done": "c", "value": "%s"}' % ("x" * 9000), read(WHOLE).checksum)
+    for block in range(2):
+        torn = bytearray(line)
+        torn[4096 * block : 4096 * (block + 1)] = bytes(4096)
+        found = read(WHOLE + bytes(torn))
+        assert (found.records, found.sound_bytes) == (RECORDS, len(WHOLE))
+
+
+LINES = [WHOLE[begin:end] for begin, end in zip([0, *ENDS], ENDS, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "number"),
+    [
+        ([LINES[0], LINES[1].replace(b"1]", b"2]"), LINES[2]], 2),
+        ([LINES[0], LINES[1].replace(b"1]", b"2]"), LINES[2][:-4]], 2),
+        ([LINES[0], LINES[2], LINES[1]], 2),
+        ([LINES[0], LINES[1], LINES[1], LINES[2]], 3),
+        ([LINES[0], LINES[0], LINES[1]], 2),
+        ([LINES[0], b"\n", LINES[1]], 2),
+        ([LINES[1], LINES[2]], 1),
+        ([LINES[0].replace(b"film", b"song"), LINES[1]], 1),
+    ],
+    ids=["altered", "before-torn", "swapped", "doubled", "first-doubled", "empty", "no-first", "1"],
+)
+def test_damage_in_the_middle_is_refused_with_its_line(lines: list[bytes], number: int) -> None:
+    error = refusal(b"".join(lines))
+    assert error.line == number
+    assert "the checksum does not fit, and it is not the last line. To start over, move" in str(
+        error
     )
-    assert (caught.value.path, caught.value.line) == (PATH, 2)
 
 
-def test_a_damaged_line_before_a_torn_tail_is_in_the_middle() -> None:
-    with pytest.raises(DamagedStateError, match="line 2: the checksum does not fit"):
-        read(HEADER + FIRST.replace(b"3", b"4") + SECOND[:-1])
-
-
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (b"garbage", "line 1: this is not the beginning of a state of pipeline 'film'"),
-        (b"garbage\n", "line 1: this is not the first line of a state log"),
-        (b"\xff\x00\n\n\n", "line 1: this is not the first line of a state log"),
-        (FIRST, "line 1: this is not the first line of a state log"),
-        (HEADER + line("[]"), "line 2: this is not a record of a stage"),
-        (HEADER + line('{"version": 1, "stage": 7, "value": 1}'), "line 2: this is not a record"),
-        (HEADER + line('{"version": 1, "stage": "render"}'), "line 2: this is not a record"),
-        (HEADER + line("{half"), "line 2: the checksum fits, but this cannot be read as JSON"),
-    ],
-)
-def test_what_no_crash_leaves_behind_is_refused(data: bytes, sentence: str) -> None:
-    with pytest.raises(DamagedStateError) as caught:
-        read(data)
-    assert sentence in str(caught.value)
+def test_the_last_line_missing_or_doubled_is_what_a_crash_can_leave() -> None:
+    assert read(LINES[0] + LINES[1]).records == RECORDS[:2]
+    assert read(WHOLE + LINES[2]) == read(WHOLE)
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    "data",
     [
-        (header_line("song"), "line 1: the state of pipeline 'song', not of 'film'"),
-        (line('{"format": 2, "pipeline": "film"}'), "line 1: format 2, but this version reads"),
-        (HEADER + line('{"version": 2}'), "line 2: a record of version 2, but this version reads"),
-        (HEADER + SECOND, "line 2: stage 'render' is recorded where the pipeline has stage 'rese"),
-        (HEADER + FIRST + FIRST, "line 3: stage 'research' is recorded where the pipeline has st"),
-        (WHOLE + SECOND, "line 4: stage 'render' is recorded where the pipeline has no further s"),
+        b"notes for monday",
+        b"notes\nfor monday\n",
+        b"42",
+        b"cafe",
+        b"\x7fELF\x02\x01\x01\0\0\0",
+        b"\n",
+        b"\0" * 10_000,
+        b'00000000 {"format": ',
+        LINES[0].replace(b"film", b"song")[:-1],
+        LINES[0].replace(b"film", b"fi\0m"),
+        bytes(4096) + b"a disk image",
     ],
 )
-def test_the_state_of_something_else_is_refused(data: bytes, sentence: str) -> None:
-    with pytest.raises(ForeignStateError) as caught:
-        read(data)
-    assert sentence in str(caught.value)
+def test_a_file_that_is_not_ours_is_refused_however_short(data: bytes) -> None:
+    error = refusal(data)
+    assert "this is not the beginning of a state log" in str(error) or "checksum" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("[1]", "the checksum fits, but this is no record"),
+        ("{}", "the checksum fits, but this is no record"),
+        ("{half", "the checksum fits, but this cannot be read as JSON (Expecting property name"),
+        ("[" * 100_000, "the checksum fits, but this cannot be read as JSON (maximum recursion"),
+        ("7, 8", "the checksum fits, but this cannot be read as JSON (Extra data"),
+    ],
+)
+def test_a_sound_line_that_holds_no_record_is_refused(body: str, sentence: str) -> None:
+    line, checksum = framed(body, read(WHOLE).checksum)
+    for further in (b"", framed('{"done": "d"}', checksum)[0]):
+        error = refusal(WHOLE + line + further)
+        assert error.line == 4
+        assert sentence in str(error)

@@ -1,8 +1,11 @@
-"""What a user of the runtime sees: stages, contexts, refusals."""
+"""What a user of the runtime sees: contexts, results, parameters, places, refusals."""
 
 from __future__ import annotations
 
-import functools
+import errno
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,83 +17,31 @@ from checkpoint_runtime import (
     DefinitionError,
     ForeignStateError,
     Pipeline,
-    StageValueError,
+    Results,
+    StateError,
     WorkspaceError,
 )
+from tests.runtime.disk import failing
+from tests.runtime.support import RESULT, Ran, files_in, film
 
 
-@pytest.fixture(autouse=True)
-def no_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CHECKPOINT_EVENTS", raising=False)
-
-
-def numbers(ran: list[str], *, fail_in: str | None = None) -> Pipeline:
-    """Three stages: 1, 2, and the sum of what the context says of them."""
-    pipeline = Pipeline("numbers")
-
-    def enter(stage: str) -> None:
-        ran.append(stage)
-        if stage == fail_in:
-            raise RuntimeError(f"{stage} fails")
-
-    @pipeline.stage
-    def one(context: Context) -> int:
-        enter("one")
-        return 1
-
-    @pipeline.stage()
-    def two(context: Context) -> dict[str, int]:
-        enter("two")
-        return {"number": context["one"] + 1}
-
-    @pipeline.stage(name="the sum")
-    def total(context: Context) -> int:
-        enter("the sum")
-        return int(context["one"] + context["two"]["number"])
-
-    return pipeline
-
-
-def test_stages_run_in_order_and_see_what_the_earlier_ones_returned(tmp_path: Path) -> None:
-    ran: list[str] = []
-    results = numbers(ran).run(tmp_path)
-    assert dict(results) == {"one": 1, "two": {"number": 2}, "the sum": 3}
-    assert ran == ["one", "two", "the sum"]
-    assert results.workspace == tmp_path
+def test_a_later_stage_gets_what_an_earlier_one_returned(tmp_path: Path) -> None:
+    ran: Ran = []
+    results = film(ran).run(tmp_path)
+    assert dict(results) == RESULT
+    assert ran == ["research", "render", "assemble"]
 
 
 @pytest.mark.parametrize("again", [Pipeline.run, Pipeline.resume])
-def test_a_finished_pipeline_runs_nothing_again(
-    tmp_path: Path, again: Callable[[Pipeline, Path], Context]
+def test_a_finished_pipeline_runs_nothing_again_and_changes_nothing(
+    tmp_path: Path, again: Callable[[Pipeline, Path], Results]
 ) -> None:
-    numbers([]).run(tmp_path)
-    before = (tmp_path / "state.log").read_bytes()
-    ran: list[str] = []
-    assert dict(again(numbers(ran), tmp_path)) == {"one": 1, "two": {"number": 2}, "the sum": 3}
+    film().run(tmp_path)
+    before = files_in(tmp_path)
+    ran: Ran = []
+    assert dict(again(film(ran), tmp_path)) == RESULT
     assert ran == []
-    assert (tmp_path / "state.log").read_bytes() == before
-
-
-def test_a_failed_stage_and_those_after_it_run_on_resume(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="two fails"):
-        numbers([], fail_in="two").run(tmp_path)
-    ran: list[str] = []
-    pipeline = numbers(ran)
-    assert dict(pipeline.results(tmp_path)) == {"one": 1}
-    pipeline.resume(tmp_path)
-    assert ran == ["two", "the sum"]
-
-
-def test_a_value_that_cannot_be_kept_leaves_its_stage_undone(tmp_path: Path) -> None:
-    pipeline = Pipeline("film")
-
-    @pipeline.stage
-    def render(context: Context) -> dict[str, Any]:
-        return {"size": (640, 480)}
-
-    with pytest.raises(StageValueError, match=r"stage 'render' .* value\['size'\] is of type tup"):
-        pipeline.run(tmp_path)
-    assert not pipeline.results(tmp_path)
+    assert files_in(tmp_path) == before
 
 
 def test_what_a_stage_does_to_a_value_no_other_stage_sees(tmp_path: Path) -> None:
@@ -106,114 +57,197 @@ def test_what_a_stage_does_to_a_value_no_other_stage_sees(tmp_path: Path) -> Non
         context["make"].append(2)
         assert context["make"] == [1, 2]
 
-    @pipeline.stage
+    @pipeline.stage(after=["make"])
     def look(context: Context) -> None:
         seen.append(context["make"])
 
-    pipeline.run(tmp_path)
+    assert pipeline.run(tmp_path)["make"] == [1]
     assert seen == [[1]]
 
 
-def test_a_context_knows_only_the_stages_that_are_done(tmp_path: Path) -> None:
-    context = Context(tmp_path, {"one": "1"})
-    assert list(context) == ["one"]
-    assert "two" not in context
-    assert context.get("two") is None
+def test_a_stage_gets_its_inputs_and_a_word_on_how_to_get_others(tmp_path: Path) -> None:
+    pipeline = Pipeline("film")
+    pipeline.stage(name="one")(lambda context: 1)
+    pipeline.stage(name="two")(lambda context: 2)
+
+    @pipeline.stage
+    def look(context: Context) -> list[str]:
+        assert (list(context), len(context), "two" in context, "one" in context) == (
+            ["two"], 1, True, False,
+        )  # fmt: skip
+        assert context.get("one") is None
+        with pytest.raises(KeyError) as caught:
+            context["one"]
+        assert "'one' is not an input of 'look': name it, after=['two', 'one']." in str(
+            caught.value
+        )
+        return [context.stage, str(context.attempt), str(context.workspace), repr(context)]
+
+    assert pipeline.run(tmp_path)["look"] == ["look", "1", str(tmp_path), "Context('two')"]
+
+
+def test_results_know_only_what_is_done_and_load_only_what_is_asked_for(tmp_path: Path) -> None:
+    loaded: list[str] = []
+    results = Results(["one"], loaded.append)
+    assert "one" in results
+    assert loaded == []
+    assert results["one"] is results["one"] is None
+    assert loaded == ["one"]
     with pytest.raises(KeyError, match="'two' is not a stage that is done by now"):
-        context["two"]
+        results["two"]
+    assert dict(film().results(tmp_path)) == {}
 
 
-def test_a_changed_pipeline_is_refused_and_nothing_runs(tmp_path: Path) -> None:
-    numbers([]).run(tmp_path)
-    other = Pipeline("numbers")
-    ran: list[str] = []
-
-    @other.stage
-    def first(context: Context) -> None:
-        ran.append("first")
-
-    with pytest.raises(ForeignStateError, match=r"'one' is recorded where .* has stage 'first'"):
-        other.resume(tmp_path)
-    assert ran == []
+def test_parameters_are_kept_for_a_resume(tmp_path: Path) -> None:
+    pipeline = Pipeline("film")
+    pipeline.stage(name="look")(lambda context: context.parameters)
+    given = {"size": (640, 480), "name": "ä", "large": "x" * 20_000}
+    assert pipeline.run(tmp_path / "a", parameters=given)["look"] == given
+    assert pipeline.run(tmp_path / "b")["look"] == {}
+    # Killed after the parameters were recorded.
+    log = (tmp_path / "a" / "state.log").read_bytes().splitlines(keepends=True)
+    (tmp_path / "a" / "state.log").write_bytes(b"".join(log[:2]))
+    assert pipeline.resume(tmp_path / "a")["look"] == given
 
 
-def test_a_stage_added_at_the_end_runs(tmp_path: Path) -> None:
-    numbers([]).run(tmp_path)
-    ran: list[str] = []
-    longer = numbers(ran)
-    longer.stage(lambda context: context["the sum"] * 2)
-    assert longer.resume(tmp_path)["<lambda>"] == 6
-    assert ran == []
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"x": [object()]}, r"parameters\['x'\]\[0\] cannot be kept: it is of type object"),
+        ({"x": "y" * 400_000}, "the parameters are too large for the state"),
+    ],
+)
+def test_parameters_that_cannot_be_kept_are_refused_and_nothing_is_made(
+    tmp_path: Path, parameters: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(DefinitionError, match=sentence):
+        film().run(tmp_path / "w", parameters=parameters)
+    assert not list(tmp_path.iterdir())
 
 
 def test_another_pipeline_in_the_workspace_is_refused(tmp_path: Path) -> None:
-    numbers([]).run(tmp_path)
+    film().run(tmp_path)
     song = Pipeline("song")
     song.stage(print)
-    for meet in (song.run, song.results):
-        with pytest.raises(ForeignStateError, match="of pipeline 'numbers', not of 'song'"):
+    for meet in (song.run, song.resume, song.results, song.status):
+        with pytest.raises(ForeignStateError, match="of pipeline 'film', not of 'song'"):
             meet(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["", " ", "two\nlines", " render", "tab\tbed", "\ud800"])
-def test_a_name_that_cannot_stand_in_a_line_is_refused(name: str) -> None:
-    with pytest.raises(DefinitionError, match="cannot be the name of a pipeline"):
-        Pipeline(name)
-    with pytest.raises(DefinitionError, match="cannot be the name of a stage"):
-        Pipeline("film").stage(name=name)(print)
-
-
-def test_a_name_twice_is_refused() -> None:
-    pipeline = Pipeline("film")
-    pipeline.stage(print)
-    with pytest.raises(DefinitionError, match="'film' already has a stage 'print'"):
-        pipeline.stage(print)
-
-
-def test_a_callable_without_a_name_is_asked_for_one(tmp_path: Path) -> None:
-    pipeline = Pipeline("film")
-    render = functools.partial(lambda number, context: number, 7)
-    with pytest.raises(DefinitionError, match="'' cannot be the name of a stage"):
-        pipeline.stage(render)
-    pipeline.stage(name="render")(render)
-    assert pipeline.run(tmp_path)["render"] == 7
-
-
-def test_the_decorator_gives_the_function_back(tmp_path: Path) -> None:
-    pipeline = Pipeline("film")
-
-    def render(context: Context) -> int:
-        return len(context)
-
-    assert pipeline.stage(render) is render
-    assert Pipeline("film").stage()(render) is render
 
 
 def test_without_stages_there_is_nothing_to_run(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match="'film' has no stages: add some with @stage"):
         Pipeline("film").run(tmp_path)
+    with pytest.raises(DefinitionError, match="'film' has no stage 'x'; it has 'research', "):
+        film().run(tmp_path / "w", rerun_from="x")
+    assert not (tmp_path / "w").exists()
 
 
-def test_a_workspace_that_is_no_directory_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path / "missing", tmp_path / "file"):
-        (tmp_path / "file").touch()
-        with pytest.raises(WorkspaceError, match="is not a directory: create it first"):
-            numbers([]).run(str(path))
+def test_a_workspace_is_made_or_refused_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(WorkspaceError, match="is not a directory and cannot be made: "):
+            film().run(path)
+    for look in (film().status, film().results, lambda path: film().rerun(path, "render")):
+        with pytest.raises(WorkspaceError, match="is not a directory: nothing ran there"):
+            look(tmp_path / "missing")
+    assert dict(film().run(str(tmp_path / "a" / "b"))) == RESULT
 
 
-def test_events_tell_start_input_and_done_or_fail(
+def test_rerun_runs_a_stage_and_those_after_it(tmp_path: Path) -> None:
+    film().run(tmp_path)
+    ran: Ran = []
+    assert dict(film(ran).rerun(tmp_path, "render")) == RESULT
+    assert ran == ["render", "assemble"]
+
+
+def test_progress_is_told_everything_and_can_end_the_run(tmp_path: Path) -> None:
+    told: list[tuple[Any, ...]] = []
+
+    class Watcher:
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            return lambda *args: told.append((name, *args[:2]))
+
+    pipeline = Pipeline("film")
+    pipeline.stage(name="one")(lambda context: 1)
+    pipeline.map(lambda context, item: item, [1, 2], name="two")
+    watcher: Any = Watcher()
+    pipeline.run(tmp_path, progress=watcher)
+    assert [entry[:2] for entry in told] == [
+        ("planned", 2), ("begun", "one"), ("done", "one"),
+        ("begun", "two"), ("advanced", "two"), ("advanced", "two"), ("done", "two"),
+    ]  # fmt: skip
+
+
+# --- places ---
+
+
+def test_a_stage_may_change_the_directory_and_the_workspace_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    events = tmp_path / "events"
-    monkeypatch.setenv("CHECKPOINT_EVENTS", str(events))
-    (tmp_path / "w").mkdir()
-    with pytest.raises(RuntimeError):
-        numbers([], fail_in="the sum").run(tmp_path / "w")
-    numbers([]).resume(tmp_path / "w")
-    lines = events.read_text().splitlines()
-    assert [line.split(" ")[0] for line in lines] == (
-        ["start", "input", "done"] * 2 + ["start", "input", "fail"] + ["start", "input", "done"]
-    )
-    assert lines[6] == lines[9] == "start the sum"
-    assert lines[7] == lines[10]  # the same input after the resume
-    assert len({lines[1].split(" ")[-1], lines[4].split(" ")[-1], lines[7].split(" ")[-1]}) == 3
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    pipeline = Pipeline("film")
+
+    @pipeline.stage
+    def move(context: Context) -> bytes:
+        os.chdir(tmp_path / "elsewhere")
+        (context.scratch / "file").touch()
+        return b"x" * 300_000
+
+    @pipeline.stage
+    def look(context: Context) -> int:
+        return len(context["move"])
+
+    results = pipeline.run("w")
+    assert dict(results) == {"move": b"x" * 300_000, "look": 300_000}
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "w"]
+    assert not os.listdir(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path)
+    assert pipeline.resume("w")["look"] == 300_000
+
+
+def test_a_workspace_may_be_a_link_and_a_dangling_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    film().run(tmp_path / "link")
+    assert dict(film().results(tmp_path / "real")) == RESULT
+    with pytest.raises(WorkspaceError, match="cannot be made: File exists"):
+        film().run(tmp_path / "dangling")
+
+
+def test_files_follow_the_umask(tmp_path: Path) -> None:
+    program = """
+import os, sys
+from tests.runtime.support import film
+os.umask(0o077)
+film().run(sys.argv[1])
+"""
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "w")],
+        check=True, timeout=60, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.rglob("*")}
+    assert modes.pop("w") == "0o700"
+    assert set(modes.values()) == {"0o600"}
+
+
+@pytest.mark.parametrize(
+    ("number", "problem"),
+    [(errno.EACCES, "Permission denied"), (errno.EROFS, "Read-only file sys")],
+)
+def test_a_workspace_that_may_not_be_written_is_refused_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, problem: str
+) -> None:
+    open_ = os.open
+
+    def refuse(path: Path, *args: Any) -> int:
+        if Path(path).name == "state.log":
+            failing(number)()
+        return open_(path, *args)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(StateError) as caught:
+        film().run(tmp_path)
+    assert f"{tmp_path}/state.log: cannot be opened or read: {problem}" in str(caught.value)
+    assert str(caught.value).endswith(". Nothing was run.")

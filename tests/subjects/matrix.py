@@ -24,9 +24,17 @@ KEEPS_WORK = "resume-keeps-work"
 SURVIVES_POWER_LOSS = "done-survives-power-loss"
 NO_PARTIAL = "no-partial-under-final-name"
 IDEMPOTENT = "resume-is-idempotent"
+OUTPUTS_CROSS = "outputs-cross-resume"
+RE_ENTRY = "re-entry-is-safe"
+TELLS_NEXT = "handoff-tells-next"
+FAILED_RETRIED = "failed-stage-is-retried"
+POISON_FAILS = "poison-fails-fast"
+CHANGE_NOTICED = "changed-pipeline-is-noticed"
 
+KILLS = ("kill",)
 CRASHES = ("kill", "torn")
 WITH_POWER_LOSS = (*CRASHES, "power-loss")
+RAISES, KILLED, CHANGED = "stage-raises", "stage-killed", "changed"
 DEFAULT_MODEL = "linux"
 ALL_MODELS = ("linux", "posix", "ext4-ordered")
 
@@ -45,6 +53,12 @@ class Case:
     capabilities: frozenset[str] = frozenset()
     outputs: tuple[str, ...] = ()
     """Globs."""
+    handoff: str = ""
+    """A path, or a command with ``{workspace}`` in it; empty: none."""
+    changed: tuple[str, ...] = ()
+    """Names of changed pipelines: the script's third argument."""
+    attempts: int = 0
+    """Starts or kills of a stage after which it is endless; 0: the default."""
     faults: tuple[str, ...] = CRASHES
     """The faults that it is judged with: a twin is sound under these."""
     models: tuple[str, ...] = (DEFAULT_MODEL,)
@@ -55,6 +69,10 @@ class Case:
     """The script's stem, if it is not ``mutant_`` or ``sound_`` and the name."""
     max_states: int = 0
     """Not more are explored; for mutants whose fault shows soon. 0: no such limit."""
+    holds: frozenset[str] = frozenset()
+    """Contracts that must apply to it and pass it: others may not apply."""
+    tells: tuple[str, ...] = ()
+    """What must stand in the text of its failure."""
     note: str = ""
 
     @property
@@ -85,6 +103,10 @@ class Case:
         if self.max_states:
             options.append(f"--checkpoint-max-states={self.max_states}")
         options += [f"--checkpoint-outputs={glob}" for glob in self.outputs]
+        if self.attempts:
+            options.append(f"--checkpoint-attempts={self.attempts}")
+        if self.handoff:
+            options.append(f"--checkpoint-handoff={self.handoff}")
         return options + [f"--checkpoint-capability={name}" for name in sorted(self.capabilities)]
 
 
@@ -101,6 +123,37 @@ def lost_with_the_power(
     )
 
 
+def misleading_handoff(name: str, note: str = "") -> Case:
+    """A mutant whose handoff misleads after a kill."""
+    return Case(
+        name=f"handoff_{name}",
+        caught_by=TELLS_NEXT,
+        handoff="handoff.json",
+        faults=KILLS,
+        note=note,
+    )
+
+
+def unsound_stages(
+    name: str, caught_by: str, *faults: str, also: str = "", attempts: int = 0, note: str = ""
+) -> Case:
+    """A mutant that shows when a stage fails."""
+    return Case(
+        name=name,
+        caught_by=caught_by,
+        also=frozenset({also} - {""}),
+        capabilities=frozenset({"stage-faults"}),
+        attempts=attempts,
+        faults=faults,
+        note=note,
+    )
+
+
+def misses_a_change(name: str, *changed: str, note: str = "") -> Case:
+    """A mutant that does not notice, or mistreats, a changed pipeline."""
+    return Case(name=name, caught_by=CHANGE_NOTICED, changed=changed, faults=(CHANGED,), note=note)
+
+
 def sound_without_power(name: str, note: str = "") -> Case:
     """A twin that survives power losses too, in every model."""
     return Case(name=name, faults=WITH_POWER_LOSS, models=ALL_MODELS, note=note)
@@ -115,7 +168,7 @@ MUTANTS = (
     Case(
         name="output_lost_across_resume",
         caught_by=RESUME_EQUALS,
-        also=frozenset({NEVER_CORRUPT}),
+        also=frozenset({NEVER_CORRUPT, OUTPUTS_CROSS, RE_ENTRY}),
         note="a torn write in the last stage makes the resume do it with frames None, too",
     ),
     Case(
@@ -240,9 +293,54 @@ MUTANTS = (
         outputs=("report.txt",),
         note="torn writes only",
     ),
-    Case(name="counts_its_starts", caught_by=IDEMPOTENT, outputs=("report.json",)),
+    Case(
+        name="counts_its_starts",
+        caught_by=IDEMPOTENT,
+        also=frozenset({RE_ENTRY}),
+        outputs=("report.json",),
+        note="the report of a resume counts two starts, that of the undisturbed run one",
+    ),
     Case(name="stamps_its_report", caught_by=IDEMPOTENT, outputs=("report.json",)),
     Case(name="appends_when_finished", caught_by=IDEMPOTENT, outputs=("*.json", "summary.txt")),
+    Case(
+        name="values_mangled",
+        caught_by=OUTPUTS_CROSS,
+        faults=KILLS,
+        tells=tuple(
+            f"resume gives {stage} another input than the undisturbed run did"
+            for stage in ("raw", "none", "unicode", "third", "last")
+        ),
+        note="NaN, bytes, None, Unicode, bf16: each to another stage",
+    ),
+    Case(
+        name="appends_to_leftover",
+        caught_by=RE_ENTRY,
+        outputs=("*.txt",),
+        faults=KILLS,
+        note="what arrives by rename is whole, and twice as long",
+    ),
+    Case(
+        name="trusts_leftover",
+        caught_by=RE_ENTRY,
+        also=frozenset({RESUME_EQUALS}),
+        faults=KILLS,
+    ),
+    misleading_handoff("only_at_end"),
+    misleading_handoff("before_commit"),
+    misleading_handoff("in_place"),
+    misleading_handoff("forgets"),
+    misleading_handoff("names_no_next"),
+    unsound_stages("failure_counted_as_done", FAILED_RETRIED, RAISES, also=POISON_FAILS),
+    unsound_stages("all_again_after_failure", FAILED_RETRIED, RAISES),
+    unsound_stages("keeps_going", POISON_FAILS, RAISES, also=FAILED_RETRIED),
+    unsound_stages("endless_retry", POISON_FAILS, RAISES, attempts=5),
+    unsound_stages("gives_up_in_silence", POISON_FAILS, RAISES, KILLED),
+    unsound_stages("budget_in_memory", POISON_FAILS, KILLED, attempts=3),
+    unsound_stages("crashes_do_not_count", POISON_FAILS, KILLED, attempts=3),
+    misses_a_change("matched_by_position", "renamed", "reordered"),
+    misses_a_change("version_ignored", "stronger"),
+    misses_a_change("refuses_in_silence", "renamed"),
+    misses_a_change("refusal_spoils", "renamed"),
 )
 
 TWINS = (
@@ -261,7 +359,11 @@ TWINS = (
     Case(name="moved_from_tmpdir", note="TMPDIR on the same file system: it writes no byte here"),
     Case(name="mkstemp"),
     Case(name="status_after_output", note="twin of status_before_output"),
-    Case(name="outputs_cross_resume", note="twin of output_lost_across_resume"),
+    Case(
+        name="outputs_cross_resume",
+        holds=frozenset({OUTPUTS_CROSS, RE_ENTRY}),
+        note="twin of output_lost_across_resume",
+    ),
     Case(name="done_markers", note="in place, and not believed before its marker is there"),
     Case(name="two_slots_in_place", note="twin of prefix_still_parses"),
     Case(name="pickle_replace", note="twin of pickle_in_place"),
@@ -291,6 +393,58 @@ TWINS = (
     Case(name="outputs_arrive", outputs=("out/**/*.txt",), note="rename, link, renamed folder"),
     Case(name="counts_starts_apart", outputs=("report.json",), note="twin of counts_its_starts"),
     Case(name="rewrites_the_same", outputs=("report.json",), note="twin of stamps_its_report"),
+    Case(
+        name="values_kept",
+        faults=KILLS,
+        holds=frozenset({OUTPUTS_CROSS, RE_ENTRY}),
+        note="twin of values_mangled",
+    ),
+    Case(
+        name="times_in_values",
+        outputs=("*.json",),
+        faults=KILLS,
+        holds=frozenset({OUTPUTS_CROSS, RE_ENTRY}),
+    ),
+    Case(
+        name="replaces_leftover",
+        outputs=("*.txt",),
+        faults=KILLS,
+        holds=frozenset({RE_ENTRY}),
+        note="twin of appends_to_leftover and trusts_leftover",
+    ),
+    Case(
+        name="handoff",
+        handoff="handoff.json",
+        faults=KILLS,
+        holds=frozenset({TELLS_NEXT}),
+        note="with pages",
+    ),
+    Case(
+        name="handoff_told",
+        file="sound_handoff",
+        handoff="cat {workspace}/handoff.json",
+        faults=KILLS,
+        holds=frozenset({TELLS_NEXT}),
+        note="by a command; its pages are looked for in the workspace",
+    ),
+    Case(
+        name="stage_budget",
+        capabilities=frozenset({"stage-faults"}),
+        changed=("renamed", "stronger"),
+        faults=(*KILLS, RAISES, KILLED, CHANGED),
+    ),
+    Case(
+        name="retries_in_the_run",
+        capabilities=frozenset({"stage-faults"}),
+        faults=(RAISES, KILLED),
+        note="twin of budget_in_memory",
+    ),
+    Case(
+        name="runs_again_what_changed",
+        changed=("renamed", "reordered", "stronger"),
+        faults=(CHANGED,),
+        note="twin of version_ignored",
+    ),
 )
 
 CASES = MUTANTS + TWINS

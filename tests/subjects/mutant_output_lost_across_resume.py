@@ -6,6 +6,7 @@ crash ``assemble`` runs with ``frames`` None, and is marked done.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -60,6 +61,8 @@ def run() -> None:
         if number in done:
             continue
         event(f"start {stage.__name__}")
+        given = json.dumps(context, sort_keys=True).encode()
+        event(f"input {stage.__name__} {hashlib.sha256(given).hexdigest()}")
         stage(context)
         done.append(number)
         save("state.json", json.dumps(done))

@@ -4,6 +4,7 @@ resume. Sound: the twin of the output that is lost.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -47,6 +48,7 @@ def run() -> None:
     outputs = json.loads(load("state.json", "[]"))
     for stage in STAGES[len(outputs) :]:
         event(f"start {stage}")
+        event(f"input {stage} {hashlib.sha256(json.dumps(outputs).encode()).hexdigest()}")
         outputs.append(perform(stage, outputs[-1] if outputs else ""))
         save("state.json", json.dumps(outputs))
         event(f"done {stage}")

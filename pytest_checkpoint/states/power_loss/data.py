@@ -101,7 +101,7 @@ class Window:
                 yield Shape(Kind.TAIL, number)
             elif isinstance(effect, Truncate) and effect.size % BLOCK_BYTES:
                 yield Shape(Kind.ZERO_TAIL, number)
-        if self.kept.size % BLOCK_BYTES and self.kept.size > self.content(LOST).size:
+        if self.kept.size % BLOCK_BYTES and self._grown_by_writing():
             yield Shape(Kind.PADDED)
             yield Shape(Kind.ZEROS_PADDED)
 
@@ -124,6 +124,11 @@ class Window:
             if self._durable[place] or keep(place):
                 content = changed_content(content, change.effect)
         return content
+
+    def _grown_by_writing(self) -> bool:
+        """A truncate sets the size that it was given, and no other one is ever on disk for it."""
+        truncated = self._replay(self._is_truncate)
+        return self.kept.size > max(truncated.size, self.content(LOST).size)
 
     def _is_truncate(self, place: int) -> bool:
         return isinstance(self._changes[place].effect, Truncate)
@@ -248,8 +253,6 @@ class Window:
             return True
         if size % BLOCK_BYTES:
             return False
-        if sizes[0] > self.content(LOST).size and size == _rounded(sizes[0]):
-            return True  # grown by a truncate, which leaves no smaller size
         return any(low < size <= _rounded(high) for low, high in pairwise(sizes) if high > low)
 
 

@@ -14,7 +14,10 @@ from pytest_checkpoint.record.operations import (
     NodeKind,
     Operation,
     Rename,
+    SetAttribute,
     SetMode,
+    SetOwner,
+    SetTime,
     Sync,
     Truncate,
     Unlink,
@@ -62,8 +65,13 @@ class Ledger:
         self._first_pending = 0
         """No name change before this index is pending, where names go in order."""
         self._pending_data: dict[NodeId, list[DataChange]] = defaultdict(list)
-        self._altered: set[NodeId] = set()
-        """Inodes created, truncated or grown since their last sync."""
+        self._altered: dict[NodeId, int] = {}
+        """Inodes created, truncated or grown since their last sync → how many name changes there
+        were when that happened last, its own included."""
+        self._changed: dict[NodeId, int] = {}
+        """Inodes → the same for the last change of the inode itself: also another number of
+        links, name, owner, mode; of a directory, what is named in it. Bytes written over others
+        count for nothing: they change its times, and not even these within a tick of the clock."""
         for number, node in start.nodes.items():
             if isinstance(node, Directory):
                 self.directories.add(number)
@@ -78,23 +86,29 @@ class Ledger:
             self._note_failure(operation)
             return
         slots: dict[Slot, NodeId | None] = {}
+        changed = _changed_status(operation)
+        altered = _made(operation)
         for place, effect in enumerate(operation.effects, start=tick + 1):
             match effect:
                 case Create() | Link() | Unlink() | Rename():
-                    slots |= self._move(effect)
+                    moved, named = self._move(effect)
+                    slots |= moved
+                    changed |= named
                 case SetMode(node):
                     self.changed_nodes[operation.step].add(node)
                 case CreateUnnamed(node):
                     self.changed_nodes[operation.step].add(node)
-                    self._altered.add(node)
                     self._nameless.add(node)
                 case Write() | Truncate() | Allocate():
                     self.changed_nodes[operation.step].add(effect.node)
-                    self._alter(operation, effect, place)
+                    if self._alter(operation, effect, place):
+                        altered.add(effect.node)
                 case _:
                     pass
         if slots:
             self._note_names(NameChange(len(self.names), operation, slots))
+        self._altered |= dict.fromkeys(altered, len(self.names))
+        self._changed |= dict.fromkeys(changed | altered, len(self.names))
         for effect in operation.effects:
             # After the names: what an operation makes durable may be its own.
             if isinstance(effect, Sync):
@@ -104,11 +118,14 @@ class Ledger:
 
     # Changes.
 
-    def _move(self, effect: Create | Link | Unlink | Rename) -> dict[Slot, NodeId | None]:
+    def _move(
+        self, effect: Create | Link | Unlink | Rename
+    ) -> tuple[dict[Slot, NodeId | None], set[NodeId]]:
+        """What the names lead to now; and the inodes that it changed: those that were given a
+        name or lost one, and the directories."""
         slots: dict[Slot, NodeId | None]
         match effect:
             case Create(directory, name, node):
-                self._altered.add(node)
                 self._nameless.add(node)
                 if effect.kind is NodeKind.DIRECTORY:
                     self.directories.add(node)
@@ -122,14 +139,18 @@ class Ledger:
                 target = (effect.target_directory, effect.target_name)
                 moved, replaced = self._now[source], self._now.get(target)
                 if moved == replaced:
-                    return {}  # two names of one inode: rename(2) does nothing, and both stay
+                    # two names of one inode: rename(2) does nothing, and both stay
+                    return {}, set()
                 slots = {source: replaced if effect.exchange else None, target: moved}
+        changed = {directory for directory, _ in slots}
+        for slot, number in slots.items():
+            changed |= {one for one in (self._now.get(slot), number) if one is not None}
         for slot, number in slots.items():
             if number is None:
                 del self._now[slot]
             else:
                 self._now[slot] = number
-        return slots
+        return slots, changed
 
     def _note_names(self, change: NameChange) -> None:
         self.names.append(change)
@@ -140,42 +161,48 @@ class Ledger:
                 self._nameless.discard(number)
                 self._creations[number] = change
 
-    def _alter(self, operation: Operation, effect: DataEffect, tick: int) -> None:
+    def _alter(self, operation: Operation, effect: DataEffect, tick: int) -> bool:
+        """Whether the inode was truncated or grew."""
         node = self._history.node_at(effect.node, tick)
         before = self._history.node_at(effect.node, tick - 1)
         if not isinstance(node, File) or not isinstance(before, File):
-            return  # the history refuses such a recording
+            return False  # the history refuses such a recording
         if node.content is before.content:
-            return  # nothing to be read of it: an empty write, room set aside behind the end
+            return False  # nothing to be read of it: an empty write, room set aside behind the end
         change = DataChange(operation, effect, node.content)
         self.data[effect.node].append(change)
         self.first_contents.setdefault(effect.node, before.content)
         pending = self._pending_data[effect.node]
         pending.append(change)
-        if isinstance(effect, Truncate) or node.content.size != before.content.size:
-            self._altered.add(effect.node)
         if isinstance(effect, Write) and effect.durable:
             for one in pending:
                 if one is change or one.sets_size:
                     one.durable_at = operation.step
             pending[:] = [one for one in pending if one.durable_at > operation.step]
+        return isinstance(effect, Truncate) or node.content.size != before.content.size
 
     # Syncs.
 
     def _sync(self, effect: Sync, step: int) -> None:
         self.syncs[effect.node].append(step)
         if effect.node is None:
-            _persist(self.names[self._first_pending :], step)
-            self._first_pending = len(self.names)
+            self._persist_first(len(self.names), step)
             self._pending_names.clear()
             for node in list(self._pending_data):
                 self._sync_data(node, step)
             self._altered.clear()
         elif effect.node in self.directories:
-            self._persist_names(self._pending_names.pop(effect.node, []), step)
+            self._sync_directory(effect.node, step)
         else:
             self._sync_data(effect.node, step)
             self._sync_names_of(effect.node, step, data_only=effect.data_only)
+
+    def _sync_directory(self, node: NodeId, step: int) -> None:
+        pending = self._pending_names.pop(node, [])
+        if self._rules.in_order:
+            self._persist_first(self._changed.get(node, 0), step)
+        else:
+            _persist(pending, step)
 
     def _sync_data(self, node: NodeId, step: int) -> None:
         pending = self._pending_data.pop(node, [])
@@ -188,17 +215,17 @@ class Ledger:
 
     def _sync_names_of(self, node: NodeId, step: int, *, data_only: bool) -> None:
         """What a file's sync says of names."""
-        altered = node in self._altered
-        self._altered.discard(node)
-        if data_only and not altered:
-            return
+        altered = self._altered.pop(node, 0)
+        reach = altered if data_only else self._changed.get(node, 0)
         match self._rules.file_sync:
             case Persisted.NONE:
                 pass
             case Persisted.CREATION:
-                self._persist_names(self._creations_above(node), step)
-            case Persisted.ALL_EARLIER:
-                self._persist_names(self.names[-1:], step)
+                creation = self._creations.get(node)
+                if creation is not None and creation.index < reach:
+                    _persist(self._creations_above(node), step)
+            case Persisted.UP_TO_CHANGE:
+                self._persist_first(reach, step)
 
     def _creations_above(self, node: NodeId) -> Iterator[NameChange]:
         """How the inode, the directory it was created in, and so on, got their first names."""
@@ -206,14 +233,10 @@ class Ledger:
             yield change
             node = next(place for (place, _), named in change.slots.items() if named == node)
 
-    def _persist_names(self, changes: Iterable[NameChange], step: int) -> None:
-        if not self._rules.in_order:
-            _persist(changes, step)
-            return
-        end = max((change.index + 1 for change in changes), default=0)
-        if end > self._first_pending:
-            _persist(self.names[self._first_pending : end], step)
-            self._first_pending = end
+    def _persist_first(self, count: int, step: int) -> None:
+        """So many name changes, from the first on."""
+        _persist(self.names[self._first_pending : count], step)
+        self._first_pending = max(self._first_pending, count)
 
     def _note_failure(self, operation: Operation) -> None:
         """A failed sync: what it should have persisted stays lost until it is written again."""
@@ -231,3 +254,24 @@ class Ledger:
 def _persist(changes: Iterable[NameChange], step: int) -> None:
     for change in changes:
         change.durable_at = min(change.durable_at, step)
+
+
+def _made(operation: Operation) -> set[NodeId]:
+    return {
+        effect.node for effect in operation.effects if isinstance(effect, Create | CreateUnnamed)
+    }
+
+
+def _changed_status(operation: Operation) -> set[NodeId]:
+    """The inodes whose owner, mode, times or attributes a call set that does nothing else."""
+    written = {
+        effect.node
+        for effect in operation.effects
+        if isinstance(effect, Write | Truncate | Allocate)
+    }
+    changed = {
+        effect.node
+        for effect in operation.effects
+        if isinstance(effect, SetMode | SetOwner | SetTime | SetAttribute)
+    }
+    return changed - written

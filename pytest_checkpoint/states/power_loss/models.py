@@ -23,7 +23,7 @@ What makes changes durable (a call that failed makes nothing durable):
 * fsync, fdatasync, msync of a file: all its earlier data changes, and names as :data:`RULES` has
   it;
 * fsync or fdatasync of a directory: all earlier changes of names in it; a rename across
-  directories as a whole. It says nothing of the directory's own name;
+  directories as a whole. Only where names go in order it says anything of the directory's own name;
 * sync, syncfs: everything.
 
 A write that a *failed* fsync should have persisted stays lost until its bytes are written again,
@@ -34,12 +34,19 @@ of a name is the last kept change on it. A dropped create leaves the file absent
 or rename the old name in place. A directory that is not there takes all below with it. A directory
 has one name only: where a subset would give it two, the last kept change counts.
 
+Where names go in order, an inode is synced by committing all up to *its own last change*; if that
+is on disk already, nothing is done, and a name changed since may be lost. A change of an inode is
+its creation, a name that it gets or loses, another size, mode, owner or time set, an attribute; of
+a directory also each name in it. Bytes written over others are none: they set the time, and within
+one tick of the clock the time does not change. fdatasync asks for changes of size only.
+
 **Data**, in every model, per inode, whatever happens to other inodes. Disks are written in blocks
 of 4 KiB, in any order, each as it was at some moment:
 
 * a block is as after any prefix of the unsynced writes (never a mixture within a block); one that
   was not there before may still be zeros; what was durable stays;
-* the size is that after any prefix, or, where it grew, any block boundary up to the next above it;
+* the size is that after any prefix, or, where a write or fallocate made it grow, any block boundary
+  up to the next above it; a truncate that makes it grow sets no other size on the way;
 * truncates are steps of the inode itself: an earlier one is there if a later one, or any write
   after it, is. While one is not there, its last block may be as after it: its tail zeroed, or with
   later writes in it, at the old size.
@@ -48,9 +55,9 @@ So data may be missing, a prefix, torn at blocks, zeros up to the final size, or
 up to a block boundary.
 
 Decided here, since nothing else says it: the link under which an O_TMPFILE was created is its
-first link, once made. Mode, owner and extended attributes are kept as they were last; the test of
-membership takes every mode that the inode had before. Not simulated: garbage in sectors, disks
-that lie about flushes, bit rot.
+first link, once made; fdatasync persists it only if the inode was truncated or grew after it. Mode,
+owner and extended attributes are kept as they were last; the test of membership takes every mode
+that the inode had before. Not simulated: garbage in sectors, disks that lie about flushes, bit rot.
 """
 
 from __future__ import annotations
@@ -75,8 +82,8 @@ class Persisted(enum.Enum):
     NONE = enum.auto()
     CREATION = enum.auto()
     """The link that it was created under, and those of the directories above."""
-    ALL_EARLIER = enum.auto()
-    """All earlier name changes, of all directories."""
+    UP_TO_CHANGE = enum.auto()
+    """All name changes, of all directories, up to the last change of the inode itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +95,11 @@ class Rules:
     may be lost, else any subset."""
     file_sync: Persisted
     """By fsync of a file; by fdatasync only if the inode was created, truncated or grown since its
-    last sync."""
+    last sync, and then as if that were its last change."""
 
 
 RULES: Final[Mapping[Model, Rules]] = {
     Model.LINUX: Rules(in_order=False, file_sync=Persisted.CREATION),
     Model.POSIX: Rules(in_order=False, file_sync=Persisted.NONE),
-    Model.EXT4_ORDERED: Rules(in_order=True, file_sync=Persisted.ALL_EARLIER),
+    Model.EXT4_ORDERED: Rules(in_order=True, file_sync=Persisted.UP_TO_CHANGE),
 }

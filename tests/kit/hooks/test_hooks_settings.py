@@ -29,6 +29,7 @@ BAD = {
     "--checkpoint-workdir=gone": "gone: there is no such directory",
     "--checkpoint-keep=much": "--checkpoint-keep 'much' is no size: ",
     "--checkpoint-self-check=few": "'few' is not a whole number of 0 or more",
+    "--checkpoint-attempts=0": "--checkpoint-attempts '0' is not a whole number of 1 or more",
     "--checkpoint-restart-ratio=1.5": "--checkpoint-restart-ratio '1.5' is no share of a run",
     "--checkpoint-tolerate=failed": "'failed': only 'inconclusive' can be tolerated",
     "--checkpoint-replay=etl": "'etl' is not SUBJECT::CONTRACT@OP.VARIANT",
@@ -59,6 +60,15 @@ def test_a_bad_value_is_a_sentence(project: Project, option: str) -> None:
         (("--checkpoint-name=a/b",), "'a/b' cannot be a name"),
         (("--checkpoint-name=a::b",), "'a::b' cannot be a name"),
         (("--checkpoint-resume=./gone.sh",), "resume: command not found: "),
+        (("--checkpoint-changed=true",), "changed[0] has no {workspace}: "),
+        (
+            ("--checkpoint-changed=true {workspace}", "--checkpoint-changed=./gone.sh {workspace}"),
+            "changed[1]: command not found: ",
+        ),
+        (
+            ("--checkpoint-capability=variants",),
+            "the capability 'variants' is declared by commands of changed pipelines: changed=[…], ",
+        ),
         (
             ("--checkpoint-replay=x::state-never-corrupt@1.kill",),
             "is of subject 'x', but --checkpoint-run names 'true'",
@@ -94,6 +104,9 @@ def test_good_values_arrive(pytester: pytest.Pytester, plugin_arguments: list[st
         "--checkpoint-outputs=*.json",
         "--checkpoint-outputs=out/*",
         "--checkpoint-capability=stages",
+        "--checkpoint-attempts=7",
+        "--checkpoint-changed=python etl.py {workspace} --new 'a b'",
+        "--checkpoint-changed=python etl.py {workspace} --newer",
     )
 
     settings = read_settings(config, IDS)
@@ -111,7 +124,12 @@ def test_good_values_arrive(pytester: pytest.Pytester, plugin_arguments: list[st
     assert subject.name == "etl"
     assert subject.run == subject.resume == ("python", "-u", "etl.py", "{workspace}")
     assert subject.outputs == ("*.json", "out/*")
-    assert subject.capabilities == {"stages"}
+    assert subject.capabilities == {"stages", "variants"}
+    assert subject.changed == (
+        ("python", "etl.py", "{workspace}", "--new", "a b"),
+        ("python", "etl.py", "{workspace}", "--newer"),
+    )
+    assert options.attempts == 7
     assert subject.working_directory == pytester.path
 
 

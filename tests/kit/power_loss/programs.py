@@ -17,6 +17,7 @@ from pytest_checkpoint.record.operations import (
     Origin,
     Rename,
     SetMode,
+    SetTime,
     Sync,
     Truncate,
     Unlink,
@@ -78,12 +79,14 @@ class Program:
         *,
         durable: bool = False,
         origin: Origin = Origin.CALL,
+        time_ns: int | None = None,
     ) -> None:
-        """At the end, if no ``offset`` is given."""
+        """At the end, if no ``offset`` is given; ``time_ns``: of the file afterwards."""
         number = self.nodes[path]
         at = self.sizes[number] if offset is None else offset
         self.sizes[number] = max(self.sizes[number], at + len(data))
-        self._do("write", path, Write(number, at, data, origin, durable))
+        times = () if time_ns is None else (SetTime(number, time_ns),)
+        self._do("write", path, Write(number, at, data, origin, durable), *times)
 
     def truncate(self, path: str, size: int) -> None:
         number = self.nodes[path]
@@ -118,6 +121,10 @@ class Program:
 
     def chmod(self, path: str, mode: int) -> None:
         self._do("chmod", path, SetMode(self.nodes[path], mode))
+
+    def apply(self, path: str, effect: Effect) -> None:
+        """Anything else."""
+        self._do("apply", path, effect)
 
     def fsync(self, path: str) -> None:
         self._do("fsync", path, Sync(self.nodes[path], data_only=False))

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 
 from pytest_checkpoint.record.operations import (
     Create,
+    CreateUnnamed,
     Effect,
+    Link,
+    Operation,
     Rename,
+    SetMode,
     Sync,
     Truncate,
     Unlink,
@@ -24,33 +28,62 @@ from tests.kit.power_loss.programs import WORKSPACE, Program, image, tree
 
 _CONFIGURED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _FILES = ("a", "b", "d/a", "d/b")
+_CALLS = (
+    "create", "create", "rename", "rename", "unlink", "link", "unnamed", "append", "overwrite",
+    "chmod", "fsync", "fdatasync", "sync d", "sync w",
+)  # fmt: skip
 Names = frozenset[tuple[str, NodeId]]
 Slots = dict[tuple[NodeId, bytes], NodeId | None]
 
 
 @st.composite
 def name_programs(draw: st.DrawFn) -> Program:
-    """Files of different contents, all synced, that come, move and go in two directories."""
+    """Files of different contents that come, change, move and go in two directories."""
     program = Program(a=b"1")
     program.mkdir("d")
     program.sync()
-    for number in range(draw(st.integers(0, 8))):
+    for number in range(draw(st.integers(0, 9))):
         there = [path for path in _FILES if path in program.nodes]
-        call = draw(st.sampled_from(("create", "rename", "unlink", "sync d", "sync", "fsync")))
+        call = draw(st.sampled_from(_CALLS))
         path = draw(st.sampled_from(there or ["d"]))
         other = draw(st.sampled_from(_FILES))
         if call == "create" and other not in program.nodes:
             program.create(other)
-            program.write(other, b"new %d" % number, durable=True)
+            program.write(other, b"new %d" % number, durable=draw(st.booleans()))
+        elif call == "unnamed" and other not in program.nodes:
+            program.create_unnamed("#")
+            program.write("#", b"new %d" % number)
+            program.link("#", other)
+            del program.nodes["#"]
         elif call == "rename" and there and other != path:
             program.rename(path, other)
-        elif call == "unlink" and there:
-            program.unlink(path)
-        elif call == "fsync" and there:
-            program.fsync(path)
-        elif call.startswith("sync"):
-            program.fsync("d" if call == "sync d" else "")
+        elif call == "link" and there and other not in program.nodes:
+            program.link(path, other)
+        elif call == "chmod":
+            program.chmod(path, 0o600)
+        elif call == "sync w":
+            program.fsync("")
+        elif call == "sync d":
+            program.fsync("d")
+        elif there:
+            _change_file(program, call, path)
     return program
+
+
+def _change_file(program: Program, call: str, path: str) -> None:
+    match call:
+        case "unlink":
+            program.unlink(path)
+        case "append":
+            program.write(path, b"+")
+        case "overwrite":
+            program.write(path, b"N", 0)
+        case "fsync":
+            program.fsync(path)
+        case "fdatasync":
+            program.fdatasync(path)
+        case _:
+            pass
 
 
 class _Oracle:
@@ -64,28 +97,52 @@ class _Oracle:
         self.changes: list[Slots] = []
         self.durable: set[int] = set()
         self.born: dict[NodeId, int] = {}
-        self.altered: set[NodeId] = set()
+        self.sizes: dict[NodeId, int] = {2: 1}
+        self.past: list[tuple[set[NodeId], set[NodeId], int]] = []
+        """Per operation: inodes that it changed, those of which the size or existence changed, and
+        the number of name changes after it."""
+        self.synced: dict[NodeId, int] = {}
+        """How many operations there were at the last sync of an inode."""
         for operation in program.operations:
-            for effect in operation.effects:
-                change = self.change(effect)
-                if change:
-                    self.changes.append(change)
-                    self.now |= change
-                elif isinstance(effect, Sync):
-                    self.sync(effect)
-                elif isinstance(effect, Write):
-                    self.altered.add(effect.node)
-                    self.sync_names_of(effect.node, data_only=True)
+            (effect,) = operation.effects
+            self.do(operation, effect)
+
+    def do(self, operation: Operation, effect: Effect) -> None:
+        altered = set[NodeId]()
+        change = self.change(effect)
+        changed = {directory for directory, _ in change}
+        changed |= {node for slot in change for node in (self.now.get(slot), change[slot]) if node}
+        match effect:
+            case Create(node=node) | CreateUnnamed(node=node):
+                altered = {node}
+                self.sizes[node] = 0
+            case Write(node=node) if effect.offset + len(effect.data) > self.sizes[node]:
+                altered = {node}
+                self.sizes[node] = effect.offset + len(effect.data)
+            case SetMode(node=node):
+                changed = {node}
+            case _:
+                pass
+        if change:
+            self.changes.append(change)
+            self.now |= change
+        self.past.append((changed | altered, altered, len(self.changes)))
+        if isinstance(effect, Sync):
+            self.sync(effect)
+        elif isinstance(effect, Write) and effect.durable:
+            self.sync_names_of(effect.node, data_only=True)
 
     def change(self, effect: Effect) -> Slots:
         match effect:
-            case Create(directory, name, node):
-                self.born[node] = len(self.changes)
-                self.altered.add(node)
+            case Create(directory, name, node) | Link(directory, name, node):
+                if isinstance(effect, Create) or node not in {2, *self.born}:
+                    self.born[node] = len(self.changes)
                 return {(directory, name): node}
             case Unlink(directory, name):
                 return {(directory, name): None}
             case Rename(one, old, two, new):
+                if self.now[(one, old)] == self.now.get((two, new)):
+                    return {}
                 return {(one, old): None, (two, new): self.now[(one, old)]}
             case _:
                 return {}
@@ -93,28 +150,40 @@ class _Oracle:
     def sync(self, effect: Sync) -> None:
         if effect.node is None:
             self.durable.update(range(len(self.changes)))
-            self.altered.clear()
+            self.synced = dict.fromkeys(self.sizes, len(self.past))
         elif effect.node in (WORKSPACE, self.directory):
-            touching = {
-                index
-                for index, change in enumerate(self.changes)
-                if any(directory == effect.node for directory, _ in change)
-            }
-            if self.model is Model.EXT4_ORDERED and touching:
-                touching = set(range(max(touching) + 1))
-            self.durable |= touching
+            if self.model is Model.EXT4_ORDERED:
+                self.durable.update(range(self.reach(effect.node, data_only=False)))
+            else:
+                self.durable |= {
+                    index
+                    for index, change in enumerate(self.changes)
+                    if any(directory == effect.node for directory, _ in change)
+                }
         else:
             self.sync_names_of(effect.node, data_only=effect.data_only)
 
     def sync_names_of(self, node: NodeId, *, data_only: bool) -> None:
-        altered = node in self.altered
-        self.altered.discard(node)
-        if data_only and not altered:
-            return
+        since = self.synced.get(node, 0) if data_only else 0
         if self.model is Model.EXT4_ORDERED:
-            self.durable.update(range(len(self.changes)))
-        elif self.model is Model.LINUX and node in self.born:
+            self.durable.update(range(self.reach(node, data_only=data_only)))
+        elif (
+            self.model is Model.LINUX
+            and node in self.born
+            # The link it was created under, if the inode was changed with it or after it.
+            and self.reach(node, data_only=data_only, since=since) > self.born[node]
+        ):
             self.durable.add(self.born[node])
+        self.synced[node] = len(self.past)
+
+    def reach(self, node: NodeId, *, data_only: bool, since: int = 0) -> int:
+        """How many name changes there were when the inode last changed."""
+        counts = [
+            count
+            for changed, altered, count in self.past[since:]
+            if node in (altered if data_only else changed)
+        ]
+        return max(counts, default=0)
 
     def all_names(self) -> set[Names]:
         pending = [index for index in range(len(self.changes)) if index not in self.durable]
@@ -142,14 +211,16 @@ def _choices(pending: list[int], model: Model) -> Iterator[set[int]]:
         yield from (set(one) for one in combinations(pending, count))
 
 
-@_CONFIGURED
+@settings(_CONFIGURED, max_examples=250)
 @given(name_programs())
 def test_names_are_members_if_and_only_if_some_choice_gives_them(program: Program) -> None:
     contents: dict[NodeId, bytes] = {2: b"1"}
     for operation in program.operations:
         for effect in operation.effects:
             if isinstance(effect, Write):
-                contents[effect.node] = bytes(effect.data)
+                before, data = contents.get(effect.node, b""), bytes(effect.data)
+                end = effect.offset + len(data)
+                contents[effect.node] = before[: effect.offset] + data + before[end:]
     every = {model: _Oracle(program, model).all_names() for model in Model}
     assume(len(every[Model.POSIX]) <= 300)
     posix = sorted(every[Model.POSIX], key=sorted)
@@ -206,7 +277,7 @@ def _all_contents(program: Program) -> set[bytes]:
         edge, ahead = -1, list[bytes]()
         if end < len(effects):
             edge, ahead = _ahead(start, effects, end, versions)
-        for size in _sizes(start, versions):
+        for size in _sizes(versions):
             options = []
             for at in range(0, size, BLOCK_BYTES):
                 length = min(BLOCK_BYTES, size - at)
@@ -248,10 +319,8 @@ def _replayed(content: bytes, effects: list[Write | Truncate]) -> bytes:
     return content
 
 
-def _sizes(start: bytes, versions: list[bytes]) -> set[int]:
+def _sizes(versions: list[bytes]) -> set[int]:
     sizes = {len(version) for version in versions}
-    if len(versions[0]) > len(start):
-        sizes.add(-(-len(versions[0]) // BLOCK_BYTES) * BLOCK_BYTES)
     for one, other in pairwise(versions):
         if len(other) > len(one):
             top = -(-len(other) // BLOCK_BYTES) * BLOCK_BYTES

@@ -57,6 +57,25 @@ def test_unsynced_data_is_missing_or_a_prefix_or_zeros_or_padded(model: Model) -
 
 
 @pytest.mark.parametrize("model", ALL)
+def test_what_is_only_made_longer_has_no_other_size_on_the_way(model: Model) -> None:
+    program = Program(f=b"old")
+    program.truncate("f", 100)
+    assert contents(program, model) == {b"old", b"old" + bytes(97)}
+    program.write("f", b"x", 50)
+    assert contents(program, model) == {
+        b"old",
+        b"old" + bytes(97),
+        b"old" + bytes(47) + b"x" + bytes(49),
+    }
+    assert not allowed(program, model, {"f": b"old" + bytes(4093)})
+    program.truncate("f", 5000)
+    assert not allowed(program, model, {"f": b"old" + bytes(4093)})
+    assert not allowed(program, model, {"f": b"old" + bytes(8189)})
+    program.write("f", b"y")  # this one may be followed by zeros
+    assert allowed(program, model, {"f": b"old" + bytes(8189)})
+
+
+@pytest.mark.parametrize("model", ALL)
 def test_a_write_over_durable_bytes_is_never_zeros(model: Model) -> None:
     program = Program(f=b"old")
     program.write("f", b"new", 0)
@@ -379,112 +398,6 @@ def test_mode_is_kept_as_it_was_last_but_an_earlier_one_is_a_member() -> None:
     strange = next(state for _, state in other.states(LINUX)).image
     refusal = program.power_loss(LINUX).allows(strange, program.step)
     assert refusal == "f: it never had the mode 0604"
-
-
-# --- what a file's sync says of names ---
-
-
-def test_linux_persists_the_link_of_creation_and_the_directories_above() -> None:
-    program = Program()
-    program.mkdir("d")
-    program.mkdir("other")
-    program.mkdir("d/e")
-    program.create("d/e/f")
-    program.create("d/e/g")
-    program.fsync("d/e/f")
-    for found in program.trees(LINUX):
-        assert found.keys() >= {"d/", "d/e/", "d/e/f"}
-    assert {"d/": b"", "d/e/": b"", "d/e/f": b""} in program.trees(LINUX)
-    assert {} in program.trees(POSIX)
-    assert len(program.trees(EXT4)) == 1
-
-
-def test_linux_does_not_persist_a_rename_by_fsync_of_the_file() -> None:
-    program = Program(s=b"old")
-    program.create("t")
-    program.write("t", b"new")
-    program.rename("t", "s")
-    program.fsync("s")
-    assert program.trees(LINUX) == [{"s": b"new"}, {"s": b"old", "t": b"new"}]
-    assert program.trees(EXT4) == [{"s": b"new"}]
-    assert {"s": b"old"} in program.trees(POSIX)
-
-
-def test_a_hard_link_is_not_the_link_of_creation() -> None:
-    program = Program(f=b"old")
-    program.link("f", "g")
-    program.fsync("f")
-    assert {"f": b"old"} in program.trees(LINUX)
-    assert {"f": b"old"} not in program.trees(EXT4)
-
-
-@pytest.mark.parametrize("linked_first", [True, False])
-def test_an_unnamed_file_was_created_under_its_first_link(linked_first: bool) -> None:
-    program = Program()
-    program.create_unnamed("#")
-    program.write("#", b"new")
-    if linked_first:
-        program.link("#", "f")
-    program.fsync("#")
-    if not linked_first:
-        program.link("#", "f")
-    expected = [{"f": b"new"}] if linked_first else [{"f": b"new"}, {}]
-    assert program.trees(LINUX) == expected
-    assert program.trees(POSIX) == [{"f": b"new"}, {}]
-
-
-@pytest.mark.parametrize(
-    ("change", "persists"),
-    [
-        pytest.param(lambda p: p.write("f", b"x", 0), False, id="overwritten"),
-        pytest.param(lambda p: p.write("f", b"x"), True, id="grown"),
-        pytest.param(lambda p: p.truncate("f", 1), True, id="truncated"),
-        pytest.param(lambda p: p.allocate("f", 0, 9), True, id="allocated"),
-        pytest.param(lambda p: p.write("f", b"x", 0, durable=True), False, id="O_DSYNC over"),
-        pytest.param(lambda p: p.write("f", b"x", durable=True), False, id="O_DSYNC at the end"),
-    ],
-)
-def test_fdatasync_says_something_of_names_only_if_the_inode_changed(
-    change: object, persists: bool
-) -> None:
-    program = Program(f=b"old")
-    assert callable(change)
-    change(program)
-    program.create("g")  # a name of which only ext4-ordered says something here
-    program.fdatasync("f")
-    assert all("g" in found for found in program.trees(EXT4)) is persists
-    assert not all("g" in found for found in program.trees(LINUX))
-    program.fsync("f")
-    assert all("g" in found for found in program.trees(EXT4))
-
-
-def test_fdatasync_persists_the_link_of_a_new_file_once() -> None:
-    program = Program()
-    program.create("f")
-    program.fdatasync("f")
-    assert program.trees(LINUX) == [{"f": b""}]
-    program.unlink("f")
-    program.create("f")
-    assert {"f": b""} in program.trees(LINUX)
-    assert {} in program.trees(LINUX)
-
-
-@pytest.mark.parametrize(("model", "kept"), [(LINUX, True), (EXT4, True), (POSIX, False)])
-def test_a_synchronous_write_says_of_names_what_fdatasync_says(model: Model, kept: bool) -> None:
-    program = Program()
-    program.create("f")
-    program.write("f", b"x", durable=True)
-    assert ({} not in program.trees(model)) is kept
-
-
-def test_ext4_persists_all_earlier_names_of_all_directories() -> None:
-    program = Program(f=b"1", g=b"2")
-    program.mkdir("d")
-    program.rename("g", "d/g")
-    program.fsync("f")
-    assert program.trees(EXT4) == [{"d/": b"", "d/g": b"2", "f": b"1"}]
-    program.unlink("f")
-    assert len(program.trees(EXT4)) == 2
 
 
 # --- order, names and words ---

@@ -1,0 +1,55 @@
+"""What is done to the subject, and where."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+
+class Fault(enum.StrEnum):
+    """What was done to the subject. The value is the word of ``--checkpoint-faults``."""
+
+    KILL = "kill"
+    TORN = "torn"
+    POWER_LOSS = "power-loss"
+    STAGE_RAISES = "stage-raises"
+    """A stage fails by itself: what ``CHECKPOINT_STAGE_FAULT`` asks of it."""
+    STAGE_KILLED = "stage-killed"
+    """Every attempt at a stage is killed when it has said that it starts."""
+    CHANGED = "changed"
+    """Between the crash and the resume the pipeline has become another one."""
+
+
+CRASHES: Final = frozenset({Fault.KILL, Fault.TORN, Fault.POWER_LOSS})
+"""The faults that leave crash states, which are derived from the recording; of the others each is
+tried in runs of its own (:mod:`checkpoint_contracts.trial`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashPoint:
+    """Where a fault was placed: a step of the recording and what became of that step.
+
+    ``step`` 0 is the moment before the first operation. A kill and a power loss stand *after* the
+    operation ``step``; a torn write *within* it. ``operation`` is for people (``rename
+    state.json.tmp → state.json``); ``signature`` is the same without what differs from round to
+    round (digits, random parts of temporary names), so that one flaw in a loop counts as one cause.
+    In a trial ``step`` is that of the stage's first start, and ``operation`` what was done to it.
+    """
+
+    fault: Fault
+    step: int
+    variant: str
+    operation: str
+    signature: str
+    total_steps: int
+
+    @property
+    def id(self) -> str:
+        """``41.kill``, ``41.torn-128``: stable within a recording; used in replay commands."""
+        return f"{self.step}.{self.variant}"
+
+    @property
+    def position(self) -> float:
+        """0.0 before the first operation, 1.0 after the last."""
+        return self.step / self.total_steps if self.total_steps else 1.0

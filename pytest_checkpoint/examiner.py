@@ -1,0 +1,254 @@
+"""How one subject is examined, in its slot: the phases one after the other, and a replay."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from checkpoint_contracts import (
+    CATALOGUE,
+    CRASHES,
+    RESUME_IS_IDEMPOTENT,
+    judge_all,
+    trials_wanted,
+)
+from checkpoint_contracts.changed_pipeline import VARIANTS
+from checkpoint_contracts.contract import Contract
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault
+from checkpoint_contracts.failed_stage import STAGE_FAULTS
+from checkpoint_contracts.tried import TrialContract
+from pytest_checkpoint.examination import Examination, Progress
+from pytest_checkpoint.keeping.keep import Keeper, Printed, keep_wrecks, printed_by
+from pytest_checkpoint.keeping.kept import evidence_of_replay, evidence_of_trial
+from pytest_checkpoint.keeping.places import kept_folder
+from pytest_checkpoint.options import Options
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.control import (
+    Control,
+    FirstRun,
+    control_run,
+    resumed_when_finished,
+)
+from pytest_checkpoint.phases.estimate import estimate
+from pytest_checkpoint.phases.explore import (
+    NOTHING_EXPLORED,
+    Exploration,
+    conduct,
+    explore,
+    hung,
+    looks_of,
+    told,
+)
+from pytest_checkpoint.phases.replays import Replays, require_state, same_point
+from pytest_checkpoint.phases.selfcheck import self_check
+from pytest_checkpoint.phases.trials import NOTHING_TRIED, Tried, find_trial, try_all
+from pytest_checkpoint.phases.trials import conduct as conduct_trial
+from pytest_checkpoint.phases.variants import variant
+from pytest_checkpoint.record.client import SlotClient
+from pytest_checkpoint.record.operations import Operation
+from pytest_checkpoint.states.kill import parse
+from pytest_checkpoint.states.order import Plan, plan
+from pytest_checkpoint.states.outputs import find_outputs
+from pytest_checkpoint.states.source import StateSource
+from pytest_checkpoint.states.timeline import State
+from pytest_checkpoint.subject import Subject
+
+
+def contracts_of(options: Options) -> tuple[Contract, ...]:
+    """Those that were selected."""
+    return tuple(
+        contract
+        for contract in CATALOGUE.values()
+        if options.contracts is None or contract.id in options.contracts
+    )
+
+
+def faults_of(options: Options) -> frozenset[Fault]:
+    """Those asked for that some selected contract looks at."""
+    needed = frozenset[Fault]().union(*(one.faults for one in contracts_of(options)))
+    return options.faults & needed
+
+
+class Examiner:
+    """One subject in one slot, from its control run to its verdicts."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        options: Options,
+        progress: Progress,
+        client: SlotClient,
+        *notes: str,
+    ) -> None:
+        self._subject = subject
+        self._options = options
+        self._progress = progress
+        self._bench = Bench(client, subject, options)
+        self._keeper = Keeper(
+            folder=kept_folder(options, subject, client.number), cap_bytes=options.keep_bytes
+        )
+        self._notes = [f"workspace {client.workspace}", *notes]
+
+    def examine(self, first: FirstRun) -> Examination:
+        self._keeper.begin()
+        control = control_run(self._bench, first, self._keeper.recording, self._progress)
+        self._notes += control.notes
+        self._notes += self_check(
+            self._bench, control, self._options.self_check_points, self._progress
+        )
+        source = StateSource(control.recording, self._options.model)
+        tried = self._tried(control, source)
+        self._progress.phase("deriving crash states")
+        planned = plan(
+            source,
+            faults=faults_of(self._options),
+            seed=self._options.seed,
+            max_states=self._options.max_states,
+            exhaustive=self._options.exhaustive,
+        )
+        if planned.states:
+            self._progress.estimate(self._estimate(control, planned))
+        exploration = explore(self._bench, control, source, planned, self._progress)
+        evidence = tried.added_to(self._evidence(control, exploration, source))
+        replays = Replays(self._bench, control, source, self._progress)
+        evidence = replays.added_to(evidence, contracts_of(self._options))
+        return self._judged(evidence, source, replays)
+
+    def _tried(self, control: Control, source: StateSource) -> Tried:
+        """The trials that some contract is to be judged by."""
+        if not self._subject.capabilities & {STAGE_FAULTS, VARIANTS}:
+            return NOTHING_TRIED
+        known = self._evidence(control, NOTHING_EXPLORED, source)
+        kinds = trials_wanted(known, contracts_of(self._options))
+        if not kinds:
+            return NOTHING_TRIED
+        return try_all(self._bench, control, source, kinds, self._progress)
+
+    def record_and_replay(self, first: FirstRun, contract: str, point_id: str) -> Examination:
+        """Where no recording is kept: the control run first."""
+        self._keeper.begin()
+        control = control_run(self._bench, first, self._keeper.recording, self._progress)
+        self._notes.append("no recording was kept: the job was recorded again for this replay")
+        return self.replay(control, None, contract, point_id)
+
+    def replay(
+        self, control: Control, known: Evidence | None, contract: str, point_id: str
+    ) -> Examination:
+        """One experiment, or trial, held against the reference that was kept or just made."""
+        source = StateSource(control.recording, self._options.model)
+        if isinstance(CATALOGUE[contract], TrialContract):
+            return self._replay_trial(control, known, contract, point_id, source)
+        crash = parse(point_id)
+        state = require_state(crash, source)
+        where = source.point(crash)
+        self._progress.phase(f"replaying step {where.step} ({where.operation})")
+        seen = same_point(known, where)
+        equal = seen.equal_steps if seen else ()
+        deadlines = control.deadlines
+        if seen is not None and hung(seen):
+            deadlines = deadlines.for_a_hang()
+        looks = looks_of(self._bench, control, source)
+        again = told(conduct(self._bench, where, state, deadlines, looks, equal), source, crash)
+        if contract == RESUME_IS_IDEMPOTENT:
+            finished = resumed_when_finished(self._bench, state)
+            reference = dataclasses.replace(control.reference, finished_again=finished)
+            control = dataclasses.replace(control, reference=reference)
+            known = known and dataclasses.replace(known, reference=reference)
+        evidence = evidence_of_replay(
+            known or self._evidence(control, NOTHING_EXPLORED, source), contract, again
+        )
+        return self._shown_again(
+            evidence, contract, printed_by([again]), {where: state}, source.operations
+        )
+
+    def _replay_trial(
+        self,
+        control: Control,
+        known: Evidence | None,
+        contract: str,
+        point_id: str,
+        source: StateSource,
+    ) -> Examination:
+        planned = find_trial(self._bench, control, contract, point_id)
+        self._progress.phase(f"trying again: {planned.point.operation}")
+        number = planned.variant
+        variants = (variant(self._bench, control, number),) if number else ()
+        again, left = conduct_trial(self._bench, control, source, planned)
+        known = known or self._evidence(control, NOTHING_EXPLORED, source)
+        evidence = evidence_of_trial(known, again, variants)
+        printed = printed_by([], [again])
+        return self._shown_again(
+            evidence, contract, printed, {planned.point: left}, source.operations
+        )
+
+    def _shown_again(
+        self,
+        evidence: Evidence,
+        contract: str,
+        printed: Mapping[CrashPoint, Printed],
+        states: Mapping[CrashPoint, State],
+        operations: tuple[Operation, ...],
+    ) -> Examination:
+        """One contract, judged by what was replayed."""
+        verdicts = judge_all(evidence, [CATALOGUE[contract]])
+        return Examination(
+            evidence=evidence,
+            verdicts=verdicts,
+            operations=len(operations),
+            notes=tuple(self._notes),
+            wrecks=keep_wrecks(self._keeper, verdicts, printed, states, operations),
+            folder=self._keeper.folder,
+        )
+
+    def _estimate(self, control: Control, planned: Plan) -> str:
+        reference = control.reference
+        resume_s = (reference.run.wall_s + reference.finished_resume.wall_s) / 2
+        one_s = resume_s + reference.check.wall_s
+        return estimate(len(planned.states), "state", one_s, self._options)
+
+    def _evidence(
+        self, control: Control, exploration: Exploration, source: StateSource
+    ) -> Evidence:
+        unobservable = {}
+        if control.unreadable:
+            sentence = (
+                "stores through a shared mapping could not be read, so its states are not known: "
+                + ", ".join(control.unreadable)
+            )
+            unobservable = dict.fromkeys([*CRASHES, Fault.CHANGED], sentence)
+        subject = self._subject
+        outputs = find_outputs(
+            source.timeline, source.operations, subject.outputs, subject.ephemeral
+        )
+        return Evidence(
+            subject=subject.name,
+            capabilities=subject.capabilities,
+            faults=faults_of(self._options),
+            not_applicable=self._subject.not_applicable,
+            unobservable=unobservable,
+            reference=control.reference,
+            experiments=exploration.experiments,
+            coverage=exploration.coverage,
+            outputs=outputs.paths,
+            partial_outputs=outputs.partial,
+            restart_ratio=self._options.restart_ratio,
+        )
+
+    def _judged(self, evidence: Evidence, source: StateSource, replays: Replays) -> Examination:
+        verdicts = judge_all(evidence, contracts_of(self._options))
+        operations = source.operations
+        self._keeper.evidence(evidence)
+        self._keeper.operations(operations)
+        printed = printed_by(
+            (*evidence.experiments, *evidence.replays), (*evidence.trials, *evidence.trial_replays)
+        )
+        return Examination(
+            evidence=evidence,
+            verdicts=verdicts,
+            operations=len(operations),
+            notes=tuple(self._notes),
+            wrecks=keep_wrecks(
+                self._keeper, verdicts, printed, replays.states(verdicts), operations
+            ),
+            folder=self._keeper.folder,
+        )

@@ -1,0 +1,102 @@
+"""Replay before report: what failed is done again, until it is known what holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from checkpoint_contracts import CRASHES, replays_needed
+from checkpoint_contracts.contract import Contract
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Experiment, Trial
+from checkpoint_contracts.verdict import Verdict
+from pytest_checkpoint.errors import HarnessError, UserError
+from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.explore import conduct, hung, looks_of, told
+from pytest_checkpoint.phases.trial_plan import PlannedTrial
+from pytest_checkpoint.phases.trials import conduct as conduct_trial
+from pytest_checkpoint.states.kill import CrashState, parse
+from pytest_checkpoint.states.source import StateSource
+from pytest_checkpoint.states.timeline import State
+
+
+class Replays:
+    """The experiments and trials of one subject that are made again."""
+
+    def __init__(
+        self, bench: Bench, control: Control, source: StateSource, progress: Progress
+    ) -> None:
+        self._bench = bench
+        self._control = control
+        self._source = source
+        self._progress = progress
+        self._left: dict[CrashPoint, State] = {}
+        """What lay there after the last leg of a trial that was made again."""
+
+    def added_to(self, evidence: Evidence, contracts: Iterable[Contract]) -> Evidence:
+        """With the first failure of each cause done again, until no contract wants more."""
+        contracts = tuple(contracts)
+        seen = {experiment.point: experiment for experiment in evidence.experiments}
+        seen_trials = {trial.point: trial for trial in evidence.trials}
+        replayed = 0
+        while needed := replays_needed(evidence, contracts):
+            replays, trials = list(evidence.replays), list(evidence.trial_replays)
+            for where in needed:
+                replayed += 1
+                self._progress.phase(f"replaying failure {replayed} (step {where.step})")
+                if where.fault in CRASHES:
+                    replays.append(self._replay(where, seen[where]))
+                else:
+                    trials.append(self._try_again(where, seen_trials[where]))
+            evidence = dataclasses.replace(
+                evidence, replays=tuple(replays), trial_replays=tuple(trials)
+            )
+        return evidence
+
+    def states(self, verdicts: Mapping[str, Verdict]) -> dict[CrashPoint, State]:
+        """The states of all confirmed failures."""
+        points = {
+            failure.finding.point for verdict in verdicts.values() for failure in verdict.failures
+        }
+        crashed = {
+            where: self._source.state(parse(where.id)) for where in points if where.fault in CRASHES
+        }
+        return self._left | crashed
+
+    def _replay(self, where: CrashPoint, seen: Experiment) -> Experiment:
+        deadlines = self._control.deadlines
+        if hung(seen):
+            deadlines = deadlines.for_a_hang()
+        crash = parse(where.id)
+        state = self._source.state(crash)
+        looks = looks_of(self._bench, self._control, self._source)
+        again = conduct(self._bench, where, state, deadlines, looks, seen.equal_steps)
+        return told(again, self._source, crash)
+
+    def _try_again(self, where: CrashPoint, seen: Trial) -> Trial:
+        planned = PlannedTrial(kind=seen.kind, point=where, stage=seen.stage, variant=seen.variant)
+        again, self._left[where] = conduct_trial(self._bench, self._control, self._source, planned)
+        return again
+
+
+def require_state(crash: CrashState, source: StateSource) -> State:
+    """UserError with a sentence if the recording has no such state."""
+    steps = source.timeline.steps
+    if crash.step <= steps:
+        try:
+            return source.state(crash)
+        except HarnessError as error:
+            raise UserError(
+                f"there is no crash state {crash.step}.{crash.variant}: {error}"
+            ) from error
+    raise UserError(
+        f"there is no step {crash.step}: the recording has {steps}; copy the replay line "
+        "from a failure of this recording"
+    )
+
+
+def same_point(evidence: Evidence | None, where: CrashPoint) -> Experiment | None:
+    """The experiment that was made there, if one was."""
+    experiments = evidence.experiments if evidence else ()
+    return next((one for one in experiments if one.point.id == where.id), None)

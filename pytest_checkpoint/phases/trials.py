@@ -1,0 +1,270 @@
+"""Runs of the subject with a fault that answers: a stage that raises or dies, a changed pipeline.
+
+What a job does about these cannot be derived from a recording: each is tried in the slot, by the
+commands of the subject itself. All trials together have the time budget of the subject, apart from
+the one for exploring.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from checkpoint_contracts import CATALOGUE
+from checkpoint_contracts.evidence import (
+    Coverage,
+    CrashPoint,
+    Evidence,
+    Execution,
+    Trial,
+    TrialKind,
+    Variant,
+)
+from checkpoint_contracts.trial import Command, Leg
+from checkpoint_contracts.tried import TrialContract
+from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.phases.bench import Bench, lines_of
+from pytest_checkpoint.phases.control import Control, set_up
+from pytest_checkpoint.phases.estimate import estimate
+from pytest_checkpoint.phases.trial_plan import PlannedTrial, chosen, coverage, possible
+from pytest_checkpoint.phases.variants import variant
+from pytest_checkpoint.states.kill import kill_state
+from pytest_checkpoint.states.source import StateSource
+from pytest_checkpoint.states.timeline import State
+
+_ALWAYS: Final = 1_000_000
+_HANGS_KNOWN: Final = 2
+"""After so many hangs of one kind its further trials are left out."""
+_SHOWN_EVERY_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What the trials of one subject gave."""
+
+    trials: tuple[Trial, ...]
+    coverage: Mapping[TrialKind, Coverage]
+    variants: tuple[Variant, ...]
+
+    def added_to(self, evidence: Evidence) -> Evidence:
+        """The evidence with these trials in it."""
+        return dataclasses.replace(
+            evidence,
+            trials=self.trials,
+            trial_coverage=self.coverage,
+            variants=self.variants,
+        )
+
+
+NOTHING_TRIED: Final = Tried(trials=(), coverage={}, variants=())
+
+
+def try_all(
+    bench: Bench,
+    control: Control,
+    source: StateSource,
+    kinds: Collection[TrialKind],
+    progress: Progress,
+) -> Tried:
+    """Every trial of these kinds, until all are made or the budget is spent.
+
+    SubjectError if a changed pipeline is none, or does not work.
+    """
+    options = bench.options
+    deadline = time.monotonic() + options.time_budget_s
+    variants: list[Variant] = []
+    if TrialKind.CHANGED in kinds:
+        for number in range(1, len(bench.subject.changed) + 1):
+            progress.phase(f"changed pipeline {number}, undisturbed")
+            variants.append(variant(bench, control, number))
+    planned = possible(control.recording, control.reference, kinds, len(variants))
+    wanted = chosen(planned, seed=options.seed, exhaustive=options.exhaustive)
+    progress.estimate(estimate(len(wanted), "trial", _expected_s(control), options))
+    trials: list[Trial] = []
+    left_out: set[CrashPoint] = set()
+    hangs: Counter[str] = Counter()
+    shown_s = float("-inf")
+    for number, one in enumerate(wanted, 1):
+        if time.monotonic() >= deadline and not options.exhaustive:
+            break
+        if hangs[one.point.signature] >= _HANGS_KNOWN:
+            left_out.add(one.point)
+            continue
+        if time.monotonic() - shown_s >= _SHOWN_EVERY_S:
+            shown_s = time.monotonic()
+            progress.phase(f"trial {number} of {len(wanted)}: {one.point.operation}")
+        trial, _ = conduct(bench, control, source, one)
+        hangs[one.point.signature] += _hung(trial)
+        trials.append(trial)
+    # In the order of the run, so that of each cause the earliest is reported.
+    trials.sort(key=lambda trial: (list(TrialKind).index(trial.kind), trial.point.step))
+    made = {trial.point for trial in trials}
+    return Tried(
+        trials=tuple(trials),
+        coverage=coverage(planned, wanted, made, left_out),
+        variants=tuple(variants),
+    )
+
+
+def find_trial(bench: Bench, control: Control, contract: str, point_id: str) -> PlannedTrial:
+    """The trial of this id (``12.raises-once``). UserError if the contract has none such."""
+    judge = CATALOGUE[contract]
+    kinds = judge.kinds if isinstance(judge, TrialContract) else ()
+    variants = len(bench.subject.changed)
+    for one in possible(control.recording, control.reference, kinds, variants):
+        if one.point.id == point_id:
+            return one
+    raise UserError(
+        f"there is no trial {point_id} of {contract}: copy the replay line from a failure of this "
+        "recording"
+    )
+
+
+def conduct(
+    bench: Bench, control: Control, source: StateSource, planned: PlannedTrial
+) -> tuple[Trial, State]:
+    """One trial, and what lay there after its last leg."""
+    if planned.kind is TrialKind.CHANGED:
+        return _change(bench, control, source, planned)
+    set_up(bench)
+    legs = _Legs(bench, control.deadlines.for_a_hang().resume_s)
+    start, limit = f"start {planned.stage}", bench.options.attempts
+    match planned.kind:
+        case TrialKind.RAISES_ONCE:
+            if legs.run(stage_fault=f"raise:{planned.stage}:1").stopped:
+                legs.resume()
+        case TrialKind.RAISES_ALWAYS:
+            fault, endless = f"raise:{planned.stage}:{_ALWAYS}", (start, limit + 1)
+            if legs.run(stage_fault=fault, kill_after=endless).stopped:
+                legs.resume_once(stage_fault=fault, kill_after=endless)
+        case _:
+            leg = legs.run(kill_after=(start, 1))
+            while leg.killed and len(legs.made) <= limit:
+                leg = legs.resume_once(kill_after=(start, 1))
+    left = bench.state()
+    trial = Trial(
+        point=planned.point,
+        kind=planned.kind,
+        stage=planned.stage,
+        limit=limit,
+        events_before=lines_of(control.start.events),
+        legs=tuple(legs.made),
+        check=_check(bench, control, legs.made[-1]),
+    )
+    return trial, left
+
+
+def _change(
+    bench: Bench, control: Control, source: StateSource, planned: PlannedTrial
+) -> tuple[Trial, State]:
+    """The changed pipeline as the resume; if it refuses, the original one after it."""
+    deadline_s = control.deadlines.for_a_hang().resume_s
+    crashed = source.state(kill_state(planned.point.step))
+    bench.put(crashed)
+    legs, unspoilt = _Legs(bench, deadline_s), _Legs(bench, deadline_s)
+    leg = legs.changed(planned.variant)
+    if leg.stopped and leg.execution.signal is None and leg.execution.usable:
+        legs.resume()
+    left = bench.state()
+    check = _check(bench, control, legs.made[-1])
+    unspoilt_check = None
+    if len(legs.made) > 1 and not _as_undisturbed(control, check):
+        bench.put(crashed)
+        unspoilt.resume()
+        unspoilt_check = _check(bench, control, unspoilt.made[-1])
+    trial = Trial(
+        point=planned.point,
+        kind=planned.kind,
+        variant=planned.variant,
+        events_before=lines_of(crashed.events),
+        legs=tuple(legs.made),
+        check=check,
+        unspoilt=tuple(unspoilt.made),
+        unspoilt_check=unspoilt_check,
+    )
+    return trial, left
+
+
+def _expected_s(control: Control) -> float:
+    """Two executions and a check; of one that is killed again and again more, of a failed less."""
+    reference = control.reference
+    return reference.run.wall_s + reference.finished_resume.wall_s + reference.check.wall_s
+
+
+def _check(bench: Bench, control: Control, last: Leg) -> Execution | None:
+    if not last.execution.succeeded:
+        return None
+    return bench.check(control.deadlines.for_a_hang().check_s)
+
+
+def _as_undisturbed(control: Control, check: Execution | None) -> bool:
+    wanted = control.reference.check.output
+    return check is not None and check.succeeded and check.output == wanted
+
+
+def _hung(trial: Trial) -> bool:
+    executions = [leg.execution for leg in trial.legs]
+    return any(one is not None and one.timed_out for one in (*executions, trial.check))
+
+
+class _Legs:
+    """The executions of one trial, one after the other in one workspace."""
+
+    def __init__(self, bench: Bench, deadline_s: float) -> None:
+        self._bench = bench
+        self._deadline_s = deadline_s
+        self.made: list[Leg] = []
+
+    def run(
+        self, *, stage_fault: str | None = None, kill_after: tuple[str, int] | None = None
+    ) -> Leg:
+        return self._make(
+            Command.RUN, self._bench.subject.run, stage_fault=stage_fault, kill_after=kill_after
+        )
+
+    def resume_once(
+        self, *, stage_fault: str | None = None, kill_after: tuple[str, int] | None = None
+    ) -> Leg:
+        subject = self._bench.subject
+        return self._make(
+            Command.RESUME, subject.resume, stage_fault=stage_fault, kill_after=kill_after
+        )
+
+    def resume(self) -> Leg:
+        """Without a fault, as often as the subject says it may take."""
+        subject = self._bench.subject
+        return self._make(Command.RESUME, subject.resume, attempts=subject.resume_attempts)
+
+    def changed(self, variant: int) -> Leg:
+        return self._make(Command.CHANGED, self._bench.subject.changed[variant - 1])
+
+    def _make(
+        self,
+        kind: Command,
+        command: tuple[str, ...],
+        *,
+        stage_fault: str | None = None,
+        kill_after: tuple[str, int] | None = None,
+        attempts: int = 1,
+    ) -> Leg:
+        bench = self._bench
+        before = bench.client.events.read_bytes()
+
+        def attempt() -> tuple[Execution, bool]:
+            return bench.attempt(
+                command, self._deadline_s, stage_fault=stage_fault, kill_after=kill_after
+            )
+
+        execution, killed = attempt()
+        for _ in range(attempts - 1):
+            if execution.succeeded or not execution.usable:
+                break
+            execution, killed = attempt()
+        leg = Leg(command=kind, execution=execution, events=bench.new_events(before), killed=killed)
+        self.made.append(leg)
+        return leg

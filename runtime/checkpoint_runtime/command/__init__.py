@@ -1,0 +1,1 @@
+"""``checkpoint-runtime``: run, resume and look at pipelines from the command line."""

@@ -1,0 +1,54 @@
+"""What the exit codes of ``checkpoint-runtime`` mean."""
+
+from __future__ import annotations
+
+import enum
+
+from checkpoint_runtime.errors import (
+    ChangedPipelineError,
+    CheckpointRuntimeError,
+    CommitError,
+    FailedBeforeError,
+    PoisonedStageError,
+    StageError,
+    StateError,
+)
+
+
+class ExitCode(enum.IntEnum):
+    """``.meaning`` is what the help says."""
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> ExitCode:
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+    DONE = 0, "every stage is done"
+    STAGE_FAILED = 1, "a stage failed, now or before: resume tries it again"
+    USAGE = 2, "the command line, the pipeline or the environment is wrong: nothing was run"
+    STATE_REFUSED = 3, "the state is damaged, another pipeline's, or of a changed pipeline"
+    POISONED = 4, "a stage has used up its attempts: see to the cause, then rerun it"
+    NOT_WRITTEN = 5, "something could not be written (a full disk?): the state is as before"
+    UNFINISHED = 6, "status only: something is not done yet, and nothing failed"
+    INTERRUPTED = 130, "interrupted (Ctrl-C): resume goes on"
+
+
+_OF_ERRORS: tuple[tuple[type[CheckpointRuntimeError], ExitCode], ...] = (
+    (PoisonedStageError, ExitCode.POISONED),
+    (FailedBeforeError, ExitCode.STAGE_FAILED),
+    (StageError, ExitCode.STAGE_FAILED),
+    (CommitError, ExitCode.NOT_WRITTEN),
+    (StateError, ExitCode.STATE_REFUSED),
+    (ChangedPipelineError, ExitCode.STATE_REFUSED),
+)
+
+
+def exit_code_of(error: CheckpointRuntimeError) -> ExitCode:
+    """The first that fits."""
+    for kind, code in _OF_ERRORS:
+        if isinstance(error, kind):
+            return code
+    return ExitCode.USAGE

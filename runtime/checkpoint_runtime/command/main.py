@@ -1,0 +1,153 @@
+"""The entry point of ``checkpoint-runtime``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from checkpoint_runtime.command.exit_codes import ExitCode, exit_code_of
+from checkpoint_runtime.command.load import load_pipeline
+from checkpoint_runtime.command.show import print_status, shown_progress, status_as_json
+from checkpoint_runtime.errors import CheckpointRuntimeError, DefinitionError
+from checkpoint_runtime.pipeline import Pipeline
+from checkpoint_runtime.status import StageState, Status
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        pipeline = load_pipeline(given.pipeline)
+        if given.command == "status":
+            return _status(pipeline, given)
+        return _run(pipeline, given)
+    except CheckpointRuntimeError as error:
+        for line in (str(error), *getattr(error, "__notes__", ())):
+            _say(f"checkpoint-runtime: {line}")
+        return exit_code_of(error)
+    except SystemExit as ended:
+        _say(f"checkpoint-runtime: a stage ended the program with {ended.code!r}; resume goes on.")
+        return ExitCode.STAGE_FAILED
+    except KeyboardInterrupt:
+        _say("checkpoint-runtime: interrupted; what is done is kept, resume goes on.")
+        return ExitCode.INTERRUPTED
+
+
+def _run(pipeline: Pipeline, given: argparse.Namespace) -> int:
+    with shown_progress(pipeline.name) as progress:
+        if given.command == "rerun":
+            pipeline.rerun(given.workspace, given.stage, progress=progress)
+            return ExitCode.DONE
+        go_on = pipeline.run if given.command == "run" else pipeline.resume
+        go_on(
+            given.workspace,
+            parameters=_parameters(given.parameter),
+            accept_changed=given.accept_changed,
+            rerun_from=given.rerun_from,
+            keep_going=given.keep_going,
+            progress=progress,
+        )
+    return ExitCode.DONE
+
+
+def _status(pipeline: Pipeline, given: argparse.Namespace) -> int:
+    status = pipeline.status(given.workspace)
+    try:
+        if given.json:
+            print(status_as_json(status))  # noqa: T201 - this is what was asked for
+        else:
+            print_status(status)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read it has seen enough (``| head``): nothing is to be flushed at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _code_of(status)
+
+
+def _code_of(status: Status) -> ExitCode:
+    if status.finished:
+        return ExitCode.DONE
+    if status.count(StageState.POISONED):
+        return ExitCode.POISONED
+    return ExitCode.STAGE_FAILED if status.count(StageState.FAILED) else ExitCode.UNFINISHED
+
+
+def _parameters(given: Sequence[str] | None) -> dict[str, Any] | None:
+    if not given:
+        return None
+    parameters: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise DefinitionError(f"--parameter {text!r} is not NAME=VALUE.")
+        try:
+            parameters[name] = json.loads(value)
+        except ValueError:
+            parameters[name] = value
+    return parameters
+
+
+def _parser() -> argparse.ArgumentParser:
+    meanings = "\n".join(f"  {code.value:3}  {code.meaning}" for code in ExitCode)
+    parser = argparse.ArgumentParser(
+        prog="checkpoint-runtime",
+        description="Run pipelines that survive crashes.",
+        epilog=f"exit codes:\n{meanings}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = _command(commands, "run", "run what is not done; refuse if a stage has failed")
+    resume = _command(commands, "resume", "skip what is done, try again what failed, run the rest")
+    for command in (run, resume):
+        _add_running_options(command)
+    status = _command(commands, "status", "say what is done, what is next, what failed")
+    status.add_argument("--json", action="store_true", help="as one JSON object")
+    rerun = _command(commands, "rerun", "clear a stage and what is built on it, then resume")
+    rerun.add_argument("stage", metavar="STAGE")
+    return parser
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_text: str
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=help_text, description=help_text)
+    command.add_argument("pipeline", metavar="MODULE:PIPELINE", help="or FILE.py:PIPELINE")
+    command.add_argument("--workspace", required=True, metavar="DIR")
+    return command
+
+
+def _add_running_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--parameter",
+        action="append",
+        metavar="NAME=VALUE",
+        help="for context.parameters; VALUE is JSON, or else text (repeatable)",
+    )
+    command.add_argument(
+        "--accept-changed",
+        action="store_true",
+        help="what is done stays done although the pipeline has changed",
+    )
+    command.add_argument(
+        "--rerun-from", metavar="STAGE", help="run it and what is built on it again"
+    )
+    command.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="after a failure, go on with the stages that are not built on it",
+    )
+
+
+def _say(text: str) -> None:
+    try:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - for whoever started it
+    except OSError:
+        return  # nobody is there any more; the exit code says what matters
+
+
+if __name__ == "__main__":
+    sys.exit(main())

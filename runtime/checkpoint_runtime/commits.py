@@ -1,0 +1,151 @@
+"""What a run records: that something is done and what it returned, in one act; then the handoff."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from checkpoint_runtime import codec
+from checkpoint_runtime.fingerprints import fingerprint, fingerprint_with_items
+from checkpoint_runtime.handoff import Handoff
+from checkpoint_runtime.plan import Plan
+from checkpoint_runtime.stages import Stage, item_name
+from checkpoint_runtime.state.facts import Kept
+from checkpoint_runtime.state.log import StateLog
+from checkpoint_runtime.state.side_files import SideFiles
+from checkpoint_runtime.stored import digest_of, digest_of_items, encoded_value, files_of
+
+
+class Commits:
+    """The commits of one run. On return from each, what it names survives every crash."""
+
+    def __init__(
+        self, workspace: Path, log: StateLog, plan: Plan, *, parameters_digest: str
+    ) -> None:
+        self._log = log
+        self._history = log.history
+        self._plan = plan
+        self._parameters_digest = parameters_digest
+        self._side_files = SideFiles(workspace)
+        self._handoff = Handoff(workspace, log.history)
+        self._referred = log.history.referred()
+        """Side files that belong to something done."""
+        self.begun: str | None = None
+        """A stage whose attempt is recorded and has not been made."""
+
+    def open(self) -> None:
+        """Find what is done whole, remove what a crash left, bring the handoff in step.
+
+        :raises StateError: a side file is missing or has another size.
+        :raises CommitError: something could not be removed or written.
+        """
+        self._side_files.require(self._referred)
+        self._side_files.sweep(self._referred)
+        self._handoff.open(self._plan.upcoming())
+
+    def attempt(self, stage: Stage) -> None:
+        """An attempt is about to be made, unless that stands in the log already."""
+        if self.begun != stage.name:
+            self._log.append({"attempt": stage.name})
+        self.begun = None
+
+    def stage(self, stage: Stage, value: object, took_s: float) -> None:
+        """A stage is done.
+
+        :raises StageValueError: its value cannot be kept; nothing has been recorded.
+        """
+        encoded = encoded_value(value, stage.name)
+        self._write_files(encoded)
+        self._done(stage, took_s, digest_of(encoded.text), encoded, {})
+
+    def mapped(self, stage: Stage, took_s: float) -> None:
+        """A mapped stage is done: all its items are."""
+        items = self._history.items.get(stage.name, {})
+        digest = digest_of_items(items)
+        self._done(stage, took_s, digest, codec.Encoded("null"), {"items": len(items)})
+
+    def item(self, stage: Stage, index: int, key: str, value: object) -> None:
+        """An item of a mapped stage is done.
+
+        :param key: digest of what it was made of.
+        :raises StageValueError: its value cannot be kept; nothing has been recorded.
+        """
+        name = item_name(stage.name, index)
+        encoded = encoded_value(value, name)
+        self._write_files(encoded)
+        was = fingerprint(stage, self._history, self._parameters_digest)
+        record: dict[str, Any] = {
+            "item": stage.name,
+            "index": index,
+            "key": key,
+            "version": was.version,
+            "inputs": was.inputs,
+            "parameters": was.parameters,
+            "digest": digest_of(encoded.text),
+            **files_of(encoded),
+        }
+        self._log.append(record, value=encoded.text)
+        self._tell(name, self._history.items[stage.name][index].kept)
+
+    def drop_items(self, stage: Stage, indices: Collection[int]) -> None:
+        """These items are done no longer: they have changed, or there are fewer now."""
+        if indices:
+            self._log.append({"dropped": stage.name, "items": sorted(indices)})
+            self._handoff.remake(self._plan.upcoming())
+
+    def failure(self, stage: Stage, error: str) -> None:
+        """An attempt failed."""
+        self._log.append({"failed": stage.name, "error": error, "at": _now()})
+        self._handoff.write(self._plan.upcoming())
+
+    def release(self, stage: Stage) -> None:
+        """The user ended an attempt: it does not count, nor does one that was never made."""
+        released = self.begun if stage.name in self._history.done else stage.name
+        # Where the interrupt struck within an append, what is in the log is not known.
+        if released is not None and self._log.usable:
+            self._log.append({"released": released})
+
+    def _done(
+        self,
+        stage: Stage,
+        took_s: float,
+        digest: str,
+        encoded: codec.Encoded,
+        further: dict[str, Any],
+    ) -> None:
+        was = fingerprint_with_items(stage, self._history, self._parameters_digest)
+        record: dict[str, Any] = {
+            "done": stage.name,
+            "version": was.version,
+            "inputs": was.inputs,
+            "parameters": was.parameters,
+            "digest": digest,
+            "at": _now(),
+            "took_s": round(took_s, 3),
+            **further,
+            **files_of(encoded),
+        }
+        if was.items is not None:
+            record["made_of"] = was.items
+        self._plan.mark_done(stage)
+        following = self._plan.following()
+        if following is not None:
+            record["next"] = following
+        self._log.append(record, value=encoded.text)
+        self.begun = following
+        self._tell(stage.name, self._history.done[stage.name].kept)
+
+    def _write_files(self, encoded: codec.Encoded) -> None:
+        if encoded.attachments:
+            self._side_files.write(encoded.attachments, self._referred)
+
+    def _tell(self, name: str, kept: Kept) -> None:
+        self._referred.update(kept.files)
+        self._handoff.add(name, kept)
+        self._handoff.write(self._plan.upcoming())
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

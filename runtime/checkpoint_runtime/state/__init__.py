@@ -1,0 +1,1 @@
+"""What the runtime keeps on disk: the log of commits, the side files that it names, the scratch."""

@@ -1,0 +1,113 @@
+"""The few ways in which bytes reach the disk for good, and what an error of them says."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from checkpoint_runtime.errors import CommitError
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """One write, unless the kernel takes only a part (beyond 2 GiB, or shortly before ENOSPC)."""
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(path: Path) -> None:
+    """Create a directory and those above it that are missing; their names are durable on return.
+
+    :raises OSError: as :func:`os.mkdir`; FileExistsError if something else has the name.
+    """
+    missing: list[Path] = []
+    there = path
+    while not there.is_dir():
+        missing.append(there)
+        if there == there.parent:
+            break
+        there = there.parent
+    if missing:
+        sync_name(there)
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        sync_directory(folder.parent)
+
+
+def sync_name(path: Path) -> None:
+    """Make durable the name of a directory that exists already.
+
+    It may have been made by a process that was killed before it could do that.
+    """
+    try:
+        sync_directory(path.parent)
+    except PermissionError:
+        # A folder that may not be read, only gone through, like some hold the homes of all users:
+        # whoever made this name in it has seen to it.
+        return
+
+
+def write_new_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
+    """Write a file whose name nobody knows yet: its data and its name are durable on return.
+
+    A file of that name, left there by a crash, is removed first. No rename is needed: whoever is
+    told the name later finds it whole.
+    """
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        pass  # the usual case: no crash left one
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        for chunk in chunks:
+            write_all(descriptor, chunk)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_directory(path.parent)
+
+
+NOT_RECORDED: Final = "What was to be recorded is not; the state is as before."
+ALL_RECORDED: Final = "What is recorded as done stays done; this is made up for by the next run."
+
+
+def commit_error(
+    verb: str, path: Path, error: OSError, needed_bytes: int, *, therefore: str = NOT_RECORDED
+) -> CommitError:
+    """What to say of an error while writing: with the room that was needed, if there was none.
+
+    :param therefore: what it means for what is recorded.
+    """
+    problem = f"cannot {verb}: {error.strerror or error}"
+    if error.errno not in _NO_ROOM:
+        return CommitError(path, f"{problem}. {therefore}")
+    free_bytes = _free_bytes(path.parent)
+    return CommitError(
+        path,
+        f"{problem}: {needed_bytes:,} bytes are needed, {free_bytes:,} are free. {therefore} "
+        "Make room, then resume.",
+        needed_bytes=needed_bytes,
+        free_bytes=free_bytes,
+    )
+
+
+def _free_bytes(folder: Path) -> int:
+    try:
+        room = os.statvfs(folder)
+    except OSError:
+        return 0
+    return room.f_bavail * room.f_frsize

@@ -1,0 +1,108 @@
+"""The lines of a state log: a checksum and one JSON record each, and what a crash leaves of them.
+
+    2f9e0f3c {"format": 2, "pipeline": "film"}
+    c01dcafe {"done": "research", "value": {"frames": 3}, …}
+
+The checksum is the CRC-32 of the record, begun with the checksum of the line before it (0 for the
+first): a line that is missing, doubled or out of its place fits no better than one that was
+altered. What the first line says follows from the pipeline's name alone: so a torn one is told from
+a file that is not ours.
+
+A line is appended with one write and synced before the next one is. A crash can leave the *last*
+line short, and nothing else: a record holds no newline, so a line without one was cut, and so was a
+last line whose checksum does not fit (its bytes did not all reach the disk). Such a tail was never
+acknowledged and may go. A line in the middle that does not fit is damage that no crash explains,
+and is refused. A last line that was acknowledged and damaged later cannot be told from a torn one:
+what it said is done again.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from checkpoint_runtime.errors import DamagedStateError
+
+KEEP = "To start over, move the file away; nothing has been changed."
+_CHECKSUM_BYTES = 9  # with the space after it
+
+
+class Lines(NamedTuple):
+    """What a log holds."""
+
+    records: list[dict[str, Any]]
+    sound_bytes: int
+    """Up to where the file is whole. What follows is the torn tail; 0: not even a first line."""
+    checksum: int
+    """Of the last sound line: where the next one begins."""
+
+
+def framed(record: str, checksum: int) -> tuple[bytes, int]:
+    """The line of a record after one with this checksum, and its own."""
+    body = record.encode()
+    checksum = zlib.crc32(body, checksum)
+    return b"%08x %s\n" % (checksum, body), checksum
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """The record of a line that :func:`framed` made."""
+    record: dict[str, Any] = json.loads(line[_CHECKSUM_BYTES:])
+    return record
+
+
+def parse(data: bytes, first: bytes, path: Path) -> Lines:
+    """Read a whole log.
+
+    :param first: its first line, if it is the one that is looked for.
+    :param path: for messages only.
+    :raises DamagedStateError: a line that no crash leaves behind.
+    """
+    *lines, tail = data.split(b"\n")
+    bodies: list[bytes] = []
+    checksum = sound_bytes = 0
+    for number, line in enumerate(lines, start=1):
+        body = line[_CHECKSUM_BYTES:]
+        fitting = zlib.crc32(body, checksum)
+        if line[:_CHECKSUM_BYTES] != b"%08x " % fitting:
+            if number == len(lines) and not tail:
+                tail = line + b"\n"
+                break
+            raise DamagedStateError(
+                path, number, f"the checksum does not fit, and it is not the last line. {KEEP}"
+            )
+        checksum = fitting
+        sound_bytes += len(line) + 1
+        bodies.append(body)
+    if not bodies:
+        _require_torn(tail, first, path)
+    return Lines(_records(bodies, path), sound_bytes, checksum)
+
+
+def _require_torn(tail: bytes, first: bytes, path: Path) -> None:
+    # Zeros: the length of the file reached the disk, its data did not.
+    if not first.startswith(tail.rstrip(b"\0")) or len(tail) > len(first):
+        raise DamagedStateError(path, 1, f"this is not the beginning of a state log. {KEEP}")
+
+
+def _records(bodies: list[bytes], path: Path) -> list[dict[str, Any]]:
+    try:
+        # All at once: a tenth of the time that ten thousand calls would take.
+        found = json.loads(b"[%s]" % b",".join(bodies))
+    except (ValueError, RecursionError):
+        found = []
+    if len(found) == len(bodies) and all(type(record) is dict and record for record in found):
+        return list(found)
+    return [_record(body, path, number) for number, body in enumerate(bodies, start=1)]
+
+
+def _record(body: bytes, path: Path, number: int) -> dict[str, Any]:
+    problem = "is no record"
+    try:
+        record = json.loads(body)
+        if type(record) is dict and record:
+            return record
+    except (ValueError, RecursionError) as error:
+        problem = f"cannot be read as JSON ({error})"
+    raise DamagedStateError(path, number, f"the checksum fits, but this {problem}. {KEEP}")

@@ -1,0 +1,154 @@
+"""The state log on disk: one append, synced once, holds both that a stage is done and its value."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from checkpoint_runtime.errors import StateError
+from checkpoint_runtime.state import lines
+from checkpoint_runtime.state.durable import commit_error, sync_directory, write_all
+from checkpoint_runtime.state.records import History, Record, first_record, text_of
+
+FILE_NAME = "state.log"
+
+
+def read_history(workspace: Path, pipeline: str) -> History:
+    """What the log says; an empty history if there is none. Changes nothing.
+
+    :raises StateError: it cannot be read, is damaged, or is another pipeline's.
+    """
+    path = workspace / FILE_NAME
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return History(path, pipeline)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return _history(_parsed(data, path, pipeline), path, pipeline)
+
+
+class StateLog:
+    """The log of one pipeline in one workspace, open for appending.
+
+    Opening makes durable what it found: a process that was killed between its write and its sync
+    left a line that can be read and could still be lost. Use it as a context manager.
+    One process at a time: nothing here keeps a second one out.
+    """
+
+    def __init__(self, workspace: Path, pipeline: str) -> None:
+        """
+        :raises StateError: the log cannot be opened or read, is damaged, or is another pipeline's:
+            nothing of it has been changed then.
+        :raises CommitError: it cannot be repaired or synced.
+        """
+        self.path = workspace / FILE_NAME
+        self._size_bytes = 0
+        self._checksum = 0
+        self._process = os.getpid()
+        self._sound = True
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        try:
+            self._descriptor = os.open(self.path, flags, 0o644)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        try:
+            self.history = self._recovered(pipeline)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is known what the file holds, and this process may add to it."""
+        return self._sound and os.getpid() == self._process
+
+    def append(self, record: Record, **encoded: str) -> None:
+        """Add a record; it is durable on return, and :attr:`history` knows it.
+
+        :param encoded: parts of the record that are JSON already.
+        :raises CommitError: it is not recorded. The log takes no further record after that: what
+            a failed sync left behind is known only when the file is read again.
+        """
+        line, checksum = lines.framed(text_of(record, **encoded), self._checksum)
+        if not self._sound:
+            error = OSError("an earlier write of this process failed or was interrupted")
+            raise commit_error("append", self.path, error, len(line))
+        if os.getpid() != self._process:
+            error = OSError("this is a child of the process that runs the pipeline")
+            raise commit_error("append", self.path, error, len(line))
+        self._sound = False  # until it is known how this ended; an interrupt can strike, too
+        try:
+            write_all(self._descriptor, line)
+            # The size is part of what it takes to read the line: fdatasync writes that, too.
+            os.fdatasync(self._descriptor)
+        except OSError as error:
+            refusal = commit_error("append", self.path, error, len(line))
+            self._retract(refusal)
+            raise refusal from error
+        self._size_bytes += len(line)
+        self._checksum = checksum
+        self.history.take(lines.parsed(line))
+        self._sound = True
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _recovered(self, pipeline: str) -> History:
+        try:
+            data = self.path.read_bytes()
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        found = _parsed(data, self.path, pipeline)
+        history = _history(found, self.path, pipeline)
+        self._size_bytes, self._checksum = found.sound_bytes, found.checksum
+        try:
+            if len(data) > found.sound_bytes:
+                os.ftruncate(self._descriptor, found.sound_bytes)
+            os.fsync(self._descriptor)
+            sync_directory(self.path.parent)
+        except OSError as error:
+            raise commit_error("repair or sync", self.path, error, 0) from error
+        return history
+
+    def _retract(self, refusal: Exception) -> None:
+        # After a failed sync a whole line may stand in the file that will never reach the disk:
+        # the next run must not take it for done.
+        try:
+            os.ftruncate(self._descriptor, self._size_bytes)
+            os.fsync(self._descriptor)
+        except OSError as error:
+            refusal.add_note(
+                f"what was written of it could not be taken back either: {error.strerror}"
+            )
+
+
+def _parsed(data: bytes, path: Path, pipeline: str) -> lines.Lines:
+    first, _ = lines.framed(text_of(first_record(pipeline)), 0)
+    return lines.parse(data, first, path)
+
+
+def _history(found: lines.Lines, path: Path, pipeline: str) -> History:
+    history = History(path, pipeline)
+    for record in found.records:
+        history.take(record)
+    return history
+
+
+def _unreadable(path: Path, error: OSError) -> StateError:
+    return StateError(path, 0, f"cannot be opened or read: {error.strerror}. Nothing was run.")

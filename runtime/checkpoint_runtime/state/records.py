@@ -1,0 +1,286 @@
+"""The records of a state log: what each says, and what all of them together mean.
+
+========== ======================================================================================
+first key  meaning
+========== ======================================================================================
+format     the first record, and the pipeline's name; nothing else, so that it is known what a
+           torn one can look like
+attempt    a stage is about to begin
+done       a stage is done, and what it returned; ``next``: a stage about to begin
+item       one item of a mapped stage is done, and what it gave
+failed     a stage raised
+released   an attempt ended by the user's wish: it does not count
+cleared    these stages are as if they had never run
+accepted   a stage stays done although its pipeline has changed: what it is held against from now
+dropped    these items of a mapped stage are as if they had never run
+parameters what the pipeline runs with from here on, and why
+========== ======================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from checkpoint_runtime.errors import DamagedStateError, ForeignStateError
+from checkpoint_runtime.state.facts import Done, Failure, Fingerprint, Item, Kept, SideFile
+from checkpoint_runtime.state.lines import KEEP
+
+FORMAT: Final = 2
+"""Of the log; in its first record."""
+
+Record = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class History:
+    """What a log says, up to its end; kept up with what is appended."""
+
+    path: Path
+    pipeline: str
+    parameters: Any = field(default_factory=dict)
+    """Encoded, as JSON that has been read."""
+    done: dict[str, Done] = field(default_factory=dict)
+    """In the order of commit."""
+    items: dict[str, dict[int, Item]] = field(default_factory=dict)
+    """Of mapped stages, done or not."""
+    attempts: dict[str, int] = field(default_factory=dict)
+    """Stage → how often it was begun since it last got anywhere; only of those not done."""
+    failures: dict[str, Failure] = field(default_factory=dict)
+    """Stage → how its last attempt failed; only of those not done."""
+    lines: int = 0
+
+    def take(self, record: Record) -> None:
+        """Go on by one record.
+
+        :raises DamagedStateError: a record that this version cannot have written.
+        :raises ForeignStateError: a newer version's, or another pipeline's.
+        """
+        self.lines += 1
+        kind = next(iter(record))
+        handler = _HANDLERS.get(kind)
+        if (handler is _first) != (self.lines == 1):
+            raise DamagedStateError(
+                self.path, self.lines, f"a record {kind!r} does not belong here. {KEEP}"
+            )
+        if handler is None:
+            raise ForeignStateError(
+                self.path,
+                self.lines,
+                f"a record {kind!r}, which this version does not know: a newer one's. {KEEP}",
+            )
+        try:
+            handler(self, record)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DamagedStateError(
+                self.path,
+                self.lines,
+                f"the record {kind!r} lacks something or holds what it cannot ({error}). {KEEP}",
+            ) from error
+
+    def clear(self, stage: str) -> None:
+        """As if the stage had never run."""
+        for known in (self.done, self.items, self.attempts, self.failures):
+            known.pop(stage, None)
+
+    def clear_progress(self, stage: str) -> None:
+        """It is done: how it came to that does not matter any more."""
+        self.attempts.pop(stage, None)
+        self.failures.pop(stage, None)
+
+    def referred(self) -> dict[str, SideFile]:
+        """All side files that are part of something done."""
+        found: dict[str, SideFile] = {}
+        for done in self.done.values():
+            found.update(done.kept.files)
+        for items in self.items.values():
+            for item in items.values():
+                found.update(item.kept.files)
+        return found
+
+
+def _first(history: History, record: Record) -> None:
+    version = record["format"]
+    if version != FORMAT:
+        age = "a newer" if isinstance(version, int) and version > FORMAT else "another"
+        raise ForeignStateError(
+            history.path, 1, f"format {version!r} of {age} version; this one reads {FORMAT}. {KEEP}"
+        )
+    if record["pipeline"] != history.pipeline:
+        raise ForeignStateError(
+            history.path,
+            1,
+            f"the state of pipeline {record['pipeline']!r}, not of {history.pipeline!r}. Use the "
+            f"workspace of that pipeline, or another one. {KEEP}",
+        )
+
+
+def _attempt(history: History, record: Record) -> None:
+    stage = _name(record["attempt"])
+    history.attempts[stage] = history.attempts.get(stage, 0) + 1
+
+
+def _done(history: History, record: Record) -> None:
+    # A log of ten thousand stages is ten thousand of these: checked in place, not by a call each.
+    stage = record["done"]
+    items, took_s = record.get("items"), record["took_s"]
+    fingerprint = Fingerprint(
+        record["version"], record["inputs"], record["parameters"], record.get("made_of")
+    )
+    at = record["at"]
+    if not (
+        type(stage) is str is type(fingerprint.version) is type(fingerprint.parameters) is type(at)
+        and stage
+        and (type(took_s) is float or type(took_s) is int)
+    ):
+        raise TypeError("a name, a version or a time is of another type")
+    for digest in fingerprint.inputs.values():
+        if type(digest) is not str:
+            raise TypeError(f"{digest!r} is not a digest")
+    made_of = fingerprint.items
+    if (items is None) != (made_of is None) or (made_of is not None and type(made_of) is not str):
+        raise TypeError("half of what tells of a mapped stage")
+    if items is None:
+        history.items.pop(stage, None)
+    elif set(history.items.setdefault(stage, {})) != set(range(_count(items))):
+        raise ValueError(f"{items} items, and others are recorded")
+    history.clear_progress(stage)
+    history.done[stage] = Done(_kept(history, record), fingerprint, items, at, took_s)
+    if "next" in record:
+        _begin_next(history, record)
+
+
+def _item(history: History, record: Record) -> None:
+    stage, index = _name(record["item"]), _count(record["index"])
+    item = Item(_kept(history, record), _text(record["key"]), _fingerprint(record))
+    history.items.setdefault(stage, {})[index] = item
+    # It got somewhere: what is begun now is the first attempt at the next item.
+    history.attempts[stage] = 1
+    history.failures.pop(stage, None)
+
+
+def _failed(history: History, record: Record) -> None:
+    failure = Failure(_text(record["error"]), _text(record["at"]))
+    history.failures[_name(record["failed"])] = failure
+
+
+def _released(history: History, record: Record) -> None:
+    stage = _name(record["released"])
+    history.attempts[stage] = max(0, history.attempts.get(stage, 0) - 1)
+
+
+def _cleared(history: History, record: Record) -> None:
+    for stage in _list(record["cleared"]):
+        history.clear(_name(stage))
+
+
+def _dropped(history: History, record: Record) -> None:
+    stage = _name(record["dropped"])
+    for index in _list(record["items"]):
+        del history.items[stage][index]
+    if not history.items[stage]:
+        del history.items[stage]
+
+
+def _accepted(history: History, record: Record) -> None:
+    stage, fingerprint = _name(record["accepted"]), _fingerprint(record)
+    if stage in history.done:
+        history.done[stage] = history.done[stage]._replace(fingerprint=fingerprint)
+        return
+    items = history.items[stage]
+    for index, item in items.items():
+        items[index] = item._replace(fingerprint=fingerprint)
+
+
+def _fingerprint(record: Record) -> Fingerprint:
+    made_of = record.get("made_of")
+    return Fingerprint(
+        _text(record["version"]),
+        {_name(name): _text(digest) for name, digest in record["inputs"].items()},
+        _text(record["parameters"]),
+        None if made_of is None else _text(made_of),
+    )
+
+
+def _parameters(history: History, record: Record) -> None:
+    _name(record["parameters"])
+    history.parameters = record["value"]
+
+
+def _begin_next(history: History, record: Record) -> None:
+    if "next" in record:
+        stage = _name(record["next"])
+        history.attempts[stage] = history.attempts.get(stage, 0) + 1
+
+
+def _kept(history: History, record: Record) -> Kept:
+    digest, files = record["digest"], _NO_FILES
+    if type(digest) is not str:
+        raise TypeError(f"{digest!r} is not a digest")
+    if "files" in record:
+        files = {
+            _name(name): SideFile(_count(file["bytes"]), _text(file["sha256"]))
+            for name, file in record["files"].items()
+        }
+    return Kept(record["value"], digest, files, history.lines)
+
+
+def _name(value: Any) -> str:
+    if type(value) is not str or not value:
+        raise TypeError(f"{value!r} is not a name")
+    return value
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError(f"{value!r} is not text")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise TypeError(f"{value!r} is not a list")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(f"{value!r} is not a count")
+    return value
+
+
+_NO_FILES: Final[Mapping[str, SideFile]] = MappingProxyType({})
+
+_HANDLERS: Final[Mapping[str, Callable[[History, Record], None]]] = {
+    "format": _first,
+    "attempt": _attempt,
+    "done": _done,
+    "item": _item,
+    "failed": _failed,
+    "released": _released,
+    "cleared": _cleared,
+    "dropped": _dropped,
+    "accepted": _accepted,
+    "parameters": _parameters,
+}
+
+
+def first_record(pipeline: str) -> Record:
+    return {"format": FORMAT, "pipeline": pipeline}
+
+
+def text_of(record: Record, **encoded: str) -> str:
+    """A record as the JSON of its line; ``encoded`` are parts that are JSON already, put last."""
+    try:
+        text = json.dumps(record, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(record)  # a lone surrogate, in an error text say
+    if not encoded:
+        return text
+    parts = "".join(f', "{name}": {part}' for name, part in encoded.items())
+    return f"{text[:-1]}{parts}}}"

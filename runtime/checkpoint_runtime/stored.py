@@ -1,0 +1,133 @@
+"""Values on their way to the state and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from checkpoint_runtime import codec
+from checkpoint_runtime.errors import DamagedStateError, DefinitionError, StageValueError
+from checkpoint_runtime.state.facts import Item, Kept
+from checkpoint_runtime.state.records import History
+from checkpoint_runtime.state.side_files import SideFiles
+
+
+class Stored:
+    """The values of one workspace: what is done, read back from its committed form."""
+
+    def __init__(self, history: History, side_files: SideFiles) -> None:
+        self._history = history
+        self._side_files = side_files
+
+    def value(self, stage: str) -> Any:
+        """What a stage that is done returned, made anew.
+
+        :raises StateError: a side file is missing or damaged, or the value cannot be read here.
+        """
+        done = self._history.done[stage]
+        if done.items is None:
+            return self.read(done.kept)
+        items = self._history.items.get(stage, {})
+        return [self.read(items[index].kept) for index in range(done.items)]
+
+    def read(self, kept: Kept) -> Any:
+        """A kept value, made anew."""
+
+        def load(name: str) -> bytes:
+            if name not in kept.files:
+                raise DamagedStateError(
+                    self._history.path, kept.line, f"the value names a file {name!r} it has not"
+                )
+            return self._side_files.read(name, kept.files[name])
+
+        try:
+            return codec.decode(json.dumps(kept.value), load)
+        except codec.UnreadableValueError as error:
+            raise DamagedStateError(
+                self._history.path, kept.line, f"the value cannot be read: {error}"
+            ) from error
+
+
+def encoded_value(value: object, stage: str) -> codec.Encoded:
+    """What a stage returned.
+
+    :raises StageValueError: it cannot be kept; names stage, place and type.
+    """
+    try:
+        return codec.encode(value)
+    except codec.ValueProblem as problem:
+        raise StageValueError(stage, problem.where, problem.problem) from problem
+
+
+def encoded_items(items: object, stage: str, place: str) -> codec.Encoded:
+    """What a mapped stage goes through, or a part of it.
+
+    :param place: what it is called in messages.
+    :raises StageValueError: it cannot be kept.
+    """
+    try:
+        return codec.encode(items)
+    except codec.ValueProblem as problem:
+        where = problem.where.replace("value", place, 1)
+        raise StageValueError(stage, where, problem.problem, given=True) from problem
+
+
+def digest_of(text: str) -> str:
+    """What tells one encoded value from another in the state: 128 bits of its digest, in hex."""
+    return codec.digest(text)[:32]
+
+
+def digest_of_items(items: Mapping[int, Item]) -> str:
+    """The digest of the value of a mapped stage: of the digests of what its items gave."""
+    digests = [items[index].kept.digest for index in sorted(items)]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:32]
+
+
+def files_of(encoded: codec.Encoded) -> dict[str, dict[str, dict[str, object]]]:
+    """The side files of a value, as its record names them: nothing if there are none."""
+    files: dict[str, dict[str, object]] = {
+        attachment.name: {"bytes": attachment.size_bytes, "sha256": attachment.sha256}
+        for attachment in encoded.attachments
+    }
+    return {"files": files} if files else {}
+
+
+def encoded_parameters(parameters: Mapping[str, Any]) -> str:
+    """
+    :raises DefinitionError: they are not what can stand in the state itself.
+    """
+    try:
+        encoded = codec.encode(dict(parameters))
+    except codec.ValueProblem as problem:
+        place = problem.where.replace("value", "parameters", 1)
+        raise DefinitionError(f"{place} cannot be kept: it {problem.problem}.") from problem
+    if encoded.attachments:
+        raise DefinitionError(
+            "the parameters are too large for the state: give a path or a name instead."
+        )
+    return encoded.text
+
+
+def decoded_parameters(value: Any, path: Path) -> dict[str, Any]:
+    """The parameters that a state holds.
+
+    :raises DamagedStateError: they cannot be read.
+    """
+    problem = "they are no dict"
+    try:
+        parameters = codec.decode(json.dumps(value), _no_files(path))
+        if isinstance(parameters, dict):
+            return parameters
+    except codec.UnreadableValueError as error:
+        problem = str(error)
+    raise DamagedStateError(path, 1, f"the parameters cannot be read: {problem}")
+
+
+def _no_files(path: Path) -> Callable[[str], bytes]:
+    def load(name: str) -> bytes:
+        raise DamagedStateError(path, 1, f"the parameters name a file {name!r}")
+
+    return load
