@@ -26,7 +26,7 @@ from checkpoint_runtime.state.log import FILE_NAME, StateLog, read_history
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.state.side_files import SideFiles
 from checkpoint_runtime.status import Status, status_of
-from checkpoint_runtime.stored import Stored, decoded_parameters, encoded_parameters
+from checkpoint_runtime.stored import Stored, encoded_parameters
 
 Function = TypeVar("Function", bound=StageFunction)
 AnyPath = str | os.PathLike[str]
@@ -124,7 +124,8 @@ class Pipeline:
         """Add a stage that does ``function(context, item)`` for each item, each committed alone.
 
         Its value is the list of what each item gave, in the order of the items. After a crash the
-        items that are done are skipped; one that has changed at its place is done again.
+        items that are done are skipped; one that has changed at its place is done again. Values of
+        inputs too large for the log are read once for all items: change nothing in them.
 
         :param items: the items in their order, or a function that makes them of the context. They
             must be values that can be kept.
@@ -256,7 +257,6 @@ class Pipeline:
                 folder,
                 log,
                 events,
-                parameters=decoded_parameters(log.history.parameters, log.path),
                 parameters_digest=digest,
                 keep_going=keep_going,
                 progress=progress or Silent(),
@@ -286,12 +286,13 @@ class Pipeline:
 
 def _absolute(workspace: AnyPath) -> Path:
     # A stage may change the current directory. ".." is left alone: it may follow a link.
+    if not os.fspath(workspace):
+        raise WorkspaceError("the workspace is an empty text: name a directory.")
     return Path(workspace).absolute()
 
 
 def _results(history: History, folder: Path) -> Results:
-    stored = Stored(history, SideFiles(folder))
-    return Results(list(history.done), stored.value)
+    return Results(list(history.done), Stored(history, SideFiles(folder)).value)
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from checkpoint_runtime.state.log import StateLog
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.state.scratch import Scratch
 from checkpoint_runtime.state.side_files import SideFiles
-from checkpoint_runtime.stored import Stored, digest_of, encoded_value
+from checkpoint_runtime.stored import Stored, decoded_parameters, digest_of, encoded_value
 
 _LONGEST_ERROR = 2000
 
@@ -59,7 +59,6 @@ class Runner:
         log: StateLog,
         events: EventFile,
         *,
-        parameters: Mapping[str, Any],
         parameters_digest: str,
         keep_going: bool,
         progress: Progress,
@@ -68,7 +67,6 @@ class Runner:
         self._workspace = workspace
         self._history: History = log.history
         self._events = events
-        self._parameters = parameters
         self._parameters_digest = parameters_digest
         self._keep_going = keep_going
         self._progress = progress
@@ -206,11 +204,12 @@ class Runner:
             index for index, item in known.items() if index >= len(keys) or item.key != keys[index]
         ]
         self._commits.drop_items(stage, changed)
+        large: dict[str, Any] = {}
         for index, item in enumerate(items):
             if index not in self._history.items.get(stage.name, {}):
                 name = item_name(stage.name, index)
-                context.attempt = self._history.attempts[stage.name]
                 self._events.start(name)
+                context = self._context(stage, large)
                 value = self._called(name, stage.function, context, item)
                 self._commits.item(stage, index, keys[index], value)
                 self._events.done(name)
@@ -218,13 +217,25 @@ class Runner:
 
     # --- what a stage is given ---
 
-    def _context(self, stage: Stage) -> Context:
+    def _context(self, stage: Stage, large: dict[str, Any] | None = None) -> Context:
+        """
+        :param large: values that the items of a mapped stage share, once one has asked for them.
+        """
+
+        def load(name: str) -> Any:
+            if large is None or not self._stored.is_large(name):
+                return self._input(name)
+            if name not in large:
+                large[name] = self._input(name)
+            return large[name]
+
         return Context(
             stage=stage.name,
             attempt=self._history.attempts[stage.name],
             inputs=stage.after,
-            load=self._input,
-            parameters=self._parameters,
+            load=load,
+            # Anew, as the inputs' values are: what one stage does to them no other one sees.
+            parameters=decoded_parameters(self._history.parameters, self._history.path),
             workspace=self._workspace,
             scratch=lambda: self._scratch.directory(stage.name),
         )

@@ -148,7 +148,7 @@ def checked_name(name: str, whose: str) -> str:
     """
     :raises DefinitionError: no name that can stand in a line of events or on a command line.
     """
-    if not name or name != name.strip() or not name.isprintable():
+    if type(name) is not str or not name or name != name.strip() or not name.isprintable():
         raise DefinitionError(
             f"{name!r} cannot be the name of {whose}: use printable text, not empty, "
             "without spaces around it."

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from pathlib import Path
 
+from checkpoint_runtime.fingerprints import unknown
 from checkpoint_runtime.stages import Stages
 from checkpoint_runtime.state.records import History
 
@@ -55,7 +56,7 @@ class Status:
     """Whether there is a state at all."""
     stages: tuple[StageStatus, ...]
     unknown: tuple[str, ...]
-    """Recorded as done, and no stage of this pipeline."""
+    """Recorded as done, in part at least, and no stage of this pipeline."""
 
     @property
     def finished(self) -> bool:
@@ -72,7 +73,7 @@ def status_of(stages: Stages, history: History, workspace: Path) -> Status:
         workspace=workspace,
         begun=history.lines > 0,
         stages=tuple(_stage(stages, name.name, history) for name in stages),
-        unknown=tuple(name for name in history.done if name not in stages),
+        unknown=tuple(unknown(stages, history)),
     )
 
 

@@ -33,6 +33,11 @@ class Stored:
         items = self._history.items.get(stage, {})
         return [self.read(items[index].kept) for index in range(done.items)]
 
+    def is_large(self, stage: str) -> bool:
+        """Whether reading its value costs more than a line of the log."""
+        done = self._history.done[stage]
+        return done.items is not None or bool(done.kept.files)
+
     def read(self, kept: Kept) -> Any:
         """A kept value, made anew."""
 

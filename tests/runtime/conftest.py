@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.runtime.film_job import JOB
 
 
 @pytest.fixture(autouse=True)
@@ -18,3 +24,34 @@ def no_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a kill leaves does not depend on syncs, and a thousand of them take long."""
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda descriptor: None)
+
+
+class Waits:
+    """In place of real waits: how long each was to be."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def wait(self, timeout: float) -> bool:
+        self.seconds.append(timeout)
+        return False
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
+    found = Waits()
+    monkeypatch.setattr(threading, "Event", lambda: found)
+    return found
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A folder with ``film_job.py``, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    (tmp_path / "film_job.py").write_text(JOB)
+    yield "film_job:film"
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]

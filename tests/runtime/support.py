@@ -84,3 +84,21 @@ def files_in(folder: Path) -> dict[str, bytes]:
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"(folder)"
         for path in folder.rglob("*")
     }
+
+
+def one(work: Callable[[Context], Any], **given: Any) -> Pipeline:
+    """A pipeline of one stage of interest, and one after it."""
+    pipeline = Pipeline("film")
+    pipeline.stage(name="work", **given)(work)
+    pipeline.stage(name="after")(lambda context: "ran")
+    return pipeline
+
+
+def failing_times(times: int, tried: list[int]) -> Callable[[Context], str]:
+    def work(context: Context) -> str:
+        tried.append(context.attempt)
+        if len(tried) <= times:
+            raise RuntimeError(f"attempt {context.attempt}")
+        return "done"
+
+    return work

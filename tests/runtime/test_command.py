@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,50 +12,7 @@ import pytest
 
 from checkpoint_runtime.command.exit_codes import ExitCode
 from checkpoint_runtime.command.main import main
-
-JOB = """
-import os, sys
-from checkpoint_runtime import Pipeline
-
-film = Pipeline("film")
-other = Pipeline("other")
-not_one = 7
-
-@film.stage
-def research(context):
-    return dict(context.parameters) or {"frames": 42}
-
-@film.stage(attempts=3, backoff_s=0)
-def render(context):
-    mood = os.environ.get("MOOD", "")
-    if mood == "raise":
-        raise RuntimeError("[/red] out of\\n\\x1b paint")
-    if mood == "exit":
-        sys.exit(0)
-    if mood == "exit 3":
-        sys.exit(3)
-    if mood == "interrupt":
-        raise KeyboardInterrupt
-    if mood == "lock":
-        import threading
-        return threading.Lock()
-    return context["research"]
-
-film.map(lambda context, item: item, ["a", "b"], name="items")
-"""
-
-
-@pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A folder with ``film_job.py``, which is the current one."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
-    (tmp_path / "film_job.py").write_text(JOB)
-    yield "film_job:film"
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
+from tests.runtime.film_job import JOB
 
 
 class Said:
@@ -324,66 +278,3 @@ def test_the_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> No
     out, _ = capsys.readouterr()
     for code in ExitCode:
         assert f"{code.value:3}  {code.meaning}" in out
-
-
-# --- real processes ---
-
-
-def program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "checkpoint_runtime.command.main", *arguments]
-
-
-def test_readers_that_go_away_change_neither_the_job_nor_the_code(job: str) -> None:
-    """``2>&1 | head -1``, and ``status | head -c 1``."""
-    for command, expected in (("run", 1), ("status", 1), ("resume", 0)):
-        mood = {"run": "exit", "status": "", "resume": ""}[command]
-        process = subprocess.Popen(
-            program(command, job, "--workspace", "w"),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, "MOOD": mood}, bufsize=0,
-        )  # fmt: skip
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        if command != "status":
-            process.stderr.close()
-        try:
-            assert process.wait(60) == expected, command
-            if command == "status":
-                assert process.stderr.read() == b""
-        finally:
-            process.kill()
-            process.stderr.close()
-
-
-def on_a_terminal(*arguments: str, mood: str = "") -> tuple[int, str]:
-    """What a command shows there, without the codes for colours."""
-    ours, its = pty.openpty()
-    with subprocess.Popen(
-        program(*arguments),
-        stdin=subprocess.DEVNULL, stdout=its, stderr=its,
-        env={**os.environ, "MOOD": mood, "TERM": "dumb", "COLUMNS": "200"},
-    ) as process:  # fmt: skip
-        os.close(its)
-        shown = b""
-        try:
-            while part := os.read(ours, 65536):
-                shown += part
-        except OSError:  # EIO: the other side has gone
-            shown += b""
-        os.close(ours)
-        return process.wait(60), shown.decode()
-
-
-def test_a_terminal_gets_a_table_and_bars_whatever_an_error_says(job: str) -> None:
-    pytest.importorskip("rich")
-    code, shown = on_a_terminal("run", job, "--workspace", "w", mood="raise")
-    assert code == ExitCode.STAGE_FAILED
-    assert "[/red] out of" in shown
-    code, shown = on_a_terminal("status", job, "--workspace", "w")
-    assert code == ExitCode.POISONED
-    assert "[/red] out of" in shown
-    assert "Traceback" not in shown
-    code, shown = on_a_terminal("rerun", job, "--workspace", "w", "render")
-    assert code == 0
-    assert "100%" in shown

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("no_syncs")
 RESULT = {
     "research": {"frames": 42, "picture": b"x" * 70_000},
     "render": ["f0", "f1"],
+    "copy": b"x" * 70_000,
     "assemble": 42,
 }
 
@@ -42,6 +43,10 @@ def film() -> Pipeline:
         return f"f{number}"
 
     pipeline.map(one, [0, 1], name="render")
+
+    @pipeline.stage(after=["research"])
+    def copy(context: Context) -> object:
+        return context["research"]["picture"]  # the side file is there already
 
     @pipeline.stage(after=["research", "render"])
     def assemble(context: Context) -> int:
@@ -148,7 +153,8 @@ def test_a_log_torn_at_any_byte_is_survived(tmp_path: Path, events: Path) -> Non
     path.parent.mkdir()
     for size in range(len(data) + 1):
         end = data.find(b"\n", max(size - 1, 0)) + 1
-        for torn in {data[:size], data[:size].ljust(end, b"\0")}:
+        padded = [data[:size].ljust(length, b"\0") for length in (end, 4096)]
+        for torn in {data[:size], *(padded if size % 5 == 0 or size < 60 else [])}:
             path.write_bytes(torn)
             assert dict(small.resume(path.parent)) == {"research": {"frames": 42}, "assemble": 42}
 

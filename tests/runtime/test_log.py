@@ -63,7 +63,7 @@ def test_opening_repairs_a_torn_tail_and_makes_durable_what_it_found(tmp_path: P
     [
         (b"notes for monday", DamagedStateError),
         (b"42", DamagedStateError),
-        (os.urandom(5) + b"\0\xff\n" + os.urandom(50), DamagedStateError),
+        (bytes(range(250, 256)) + b"\0\xff\n" + bytes(range(50)), DamagedStateError),
         (log_of([FIRST, ATTEMPT, ATTEMPT]).replace(b"a", b"b", 1), DamagedStateError),
         (log_of([{**FIRST, "pipeline": "song"}]), ForeignStateError),
         (log_of([{**FIRST, "pipeline": "song"}]) + b"torn", ForeignStateError),
@@ -178,6 +178,52 @@ def test_an_interrupt_within_an_append_leaves_a_log_that_takes_nothing_more(
         with pytest.raises(CommitError, match="failed or was interrupted"):
             log.append(ATTEMPT)
     assert len(records_of(tmp_path)) == 2  # the line stands there, and the next run finds it
+
+
+def test_a_child_process_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with begun(tmp_path) as log:
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        assert not log.usable
+        with pytest.raises(CommitError, match="this is a child of the process that runs the pipe"):
+            log.append(ATTEMPT)
+        monkeypatch.undo()
+        log.append(ATTEMPT)
+    assert read_history(tmp_path, "film").attempts == {"a": 1}
+
+
+def test_a_second_run_in_the_same_process_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    with begun(tmp_path) as log:
+        for folder in (tmp_path, tmp_path / "link"):
+            with pytest.raises(StateError, match="another run of this process is at work here"):
+                StateLog(folder, "film")
+        log.append(ATTEMPT)
+    with begun(tmp_path) as log:
+        assert log.history.attempts == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        (lambda path: path.unlink(), "it has been removed since this run began"),
+        (lambda path: path.rename(path.with_name("other")).unlink(), "it has been removed"),
+        (lambda path: os.truncate(path, 0), "something else has written to it since this run be"),
+        (
+            lambda path: path.write_bytes(path.read_bytes() + b"x"),
+            "something else has written to it",
+        ),
+    ],
+)
+def test_nothing_is_added_to_a_log_that_is_not_as_it_was_left(
+    tmp_path: Path, harm: Any, problem: str
+) -> None:
+    """Say a stage removes its workspace, or a second process is at work in it."""
+    with begun(tmp_path) as log:
+        harm(tmp_path / FILE_NAME)
+        before = [path.read_bytes() for path in tmp_path.iterdir()]
+        with pytest.raises(CommitError, match=f"cannot append: {problem}.*What was to be recorded"):
+            log.append(ATTEMPT)
+        assert [path.read_bytes() for path in tmp_path.iterdir()] == before
 
 
 SMALL_DISK = """

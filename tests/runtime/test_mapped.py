@@ -148,6 +148,24 @@ def test_the_handoff_names_each_item_once_although_some_are_done_again(
     )
 
 
+def test_what_an_item_does_to_a_value_no_other_item_sees_but_large_ones_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = Pipeline("film")
+    pipeline.stage(name="small")(lambda context: [1, 2])
+    pipeline.stage(name="large")(lambda context: b"x" * 70_000)
+
+    def take(context: Context, item: int) -> list[int]:
+        seen.append(context["large"])
+        context.parameters["list"].append(item)
+        return [context["small"].pop(), len(context["small"]), *context.parameters["list"]]
+
+    seen: list[bytes] = []
+    pipeline.map(take, [7, 8], after=["small", "large"])
+    assert pipeline.run(tmp_path, parameters={"list": []})["take"] == [[2, 1, 7], [2, 1, 8]]
+    assert seen[0] is seen[1]
+
+
 def test_attempts_count_anew_with_each_item_that_is_done(tmp_path: Path) -> None:
     class Flaky(Double):
         """Each item works the second time."""

@@ -147,6 +147,8 @@ def test_a_workspace_is_made_or_refused_with_a_sentence(tmp_path: Path) -> None:
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(WorkspaceError, match="is not a directory and cannot be made: "):
             film().run(path)
+    with pytest.raises(WorkspaceError, match="the workspace is an empty text"):
+        film().run("")
     for look in (film().status, film().results, lambda path: film().rerun(path, "render")):
         with pytest.raises(WorkspaceError, match="is not a directory: nothing ran there"):
             look(tmp_path / "missing")

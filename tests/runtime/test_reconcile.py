@@ -16,7 +16,7 @@ from checkpoint_runtime import (
     Pipeline,
     StageFailedError,
 )
-from tests.runtime.support import Ran, fail, files_in, records_of
+from tests.runtime.support import Ran, fail, files_in, log_of, records_of
 
 
 class Song:
@@ -141,7 +141,14 @@ def test_rerun_from_elsewhere_does_not_excuse_what_has_changed(workspace: Path) 
 
 
 def test_an_input_that_is_another_value_now_is_noticed(workspace: Path) -> None:
-    """Say ``b`` was run again alone, by another pipeline object or an earlier acceptance."""
+    records = records_of(workspace)
+    (done,) = [record for record in records if record.get("done") == "b"]
+    done["digest"] = "another"
+    (workspace / "state.log").write_bytes(log_of(records))
+    assert "'c' was made of another value of 'b'" in refused(workspace, Song("a", "b", "c"))
+
+
+def test_what_is_no_stage_now_is_cleared_once_that_is_accepted(workspace: Path) -> None:
     changed = Song("a", ("b", {"value": "other"}), ("d", {"after": []}))
     assert changed.resume(workspace, rerun_from="b", accept_changed=True) == ["b", "d"]
     finished = Song("a", ("b", {"value": "other"}), ("d", {"after": []}), ("c", {"after": ["b"]}))
@@ -213,7 +220,12 @@ def test_items_of_a_stage_that_is_mapped_no_more_are_not_silently_lost(tmp_path:
     song = Song("a", "m")
     assert "of which some items are done, is no mapped stage now" in refused(tmp_path, song)
     assert "'m' is recorded, and not" in refused(tmp_path, Song("a", "other"))
-    assert song.resume(tmp_path, accept_changed=True) == ["m"]
+    broken = Song("a")
+    broken.pipeline.stage(name="m")(lambda context: fail())
+    for options in ({"accept_changed": True}, {}):  # accepted once, it is not refused again
+        with pytest.raises(StageFailedError):
+            broken.resume(tmp_path, **options)
+    assert song.resume(tmp_path) == ["m"]
     assert song.resume(tmp_path) == []
 
 

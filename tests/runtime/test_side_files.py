@@ -139,6 +139,29 @@ def test_a_side_file_that_is_not_durable_leaves_its_stage_undone(
     assert large().resume(tmp_path)["look"] == 300_000
 
 
+def test_two_stages_may_return_the_same_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second does not touch the file of the first: a crash in that would lose it."""
+    pipeline = Pipeline("film")
+    for name in ("one", "two"):
+        pipeline.stage(name=name)(lambda context: b"x" * 300_000)
+    written: list[str] = []
+    write = SideFiles.write
+
+    def noted(self: SideFiles, attachments: list[Attachment], known: dict[str, SideFile]) -> None:
+        with on(Disk()) as disk:
+            write(self, attachments, known)
+        written.append(" ".join(disk.order))
+
+    monkeypatch.setattr(SideFiles, "write", noted)
+    pipeline.run(tmp_path)
+    assert len(written) == 2
+    assert "unlink" in written[0]
+    assert written[1] == ""
+    assert dict(pipeline.results(tmp_path)) == {"one": b"x" * 300_000, "two": b"x" * 300_000}
+
+
 def test_only_what_done_stages_refer_to_is_there_in_the_end(tmp_path: Path) -> None:
     content = b"x" * 300_000
     name = f"{hashlib.sha256(content).hexdigest()[:32]}.bin"

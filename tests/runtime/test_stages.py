@@ -44,6 +44,7 @@ def test_a_name_that_cannot_stand_in_a_line_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
+        ({"name": 7}, "7 cannot be the name of a stage"),
         ({"name": "one"}, "pipeline 'film' already has a stage 'one'"),
         ({"attempts": 0}, "stage 'two': attempts=0 is not a number from 1 on"),
         ({"attempts": True}, "attempts=True is not a number"),

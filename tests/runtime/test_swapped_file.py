@@ -61,6 +61,12 @@ def test_whoever_still_reads_the_old_one_reads_it_to_its_end(tmp_path: Path) -> 
         for number in range(3):
             file.write(b"new %d" % number)
         assert reader.read() == b"old"
+    # A process was killed after it had swapped the two, and the old one is still read.
+    spare = tmp_path / ".file.spare"
+    spare.write_bytes(b"old")
+    with spare.open("rb") as reader:
+        file.write(b"newest")
+        assert reader.read() == b"old"
 
 
 @pytest.mark.parametrize("can_swap", [True, False])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from checkpoint_runtime.command.exit_codes import ExitCode, exit_code_of
+from checkpoint_runtime.command.hush import hush
 from checkpoint_runtime.command.load import load_pipeline
 from checkpoint_runtime.command.show import print_status, shown_progress, status_as_json
 from checkpoint_runtime.errors import CheckpointRuntimeError, DefinitionError
@@ -63,8 +63,7 @@ def _status(pipeline: Pipeline, given: argparse.Namespace) -> int:
             print_status(status)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read it has seen enough (``| head``): nothing is to be flushed at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        hush(sys.stdout)
     return _code_of(status)
 
 
@@ -146,7 +145,7 @@ def _say(text: str) -> None:
     try:
         print(text, file=sys.stderr, flush=True)  # noqa: T201 - for whoever started it
     except OSError:
-        return  # nobody is there any more; the exit code says what matters
+        hush(sys.stderr)  # the exit code says what matters
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from checkpoint_runtime.command.hush import hush
 from checkpoint_runtime.progress import Progress
 from checkpoint_runtime.status import StageState, StageStatus, Status
 
@@ -67,7 +68,7 @@ class Lines:
         try:
             print(text, file=self._stream, flush=True)
         except OSError:
-            return  # whoever watched has gone (``| head``, a closed terminal): the job goes on
+            hush(self._stream)  # the job goes on
 
 
 class _Bars:

@@ -10,10 +10,11 @@ a file that is not ours.
 
 A line is appended with one write and synced before the next one is. A crash can leave the *last*
 line short, and nothing else: a record holds no newline, so a line without one was cut, and so was a
-last line whose checksum does not fit (its bytes did not all reach the disk). Such a tail was never
-acknowledged and may go. A line in the middle that does not fit is damage that no crash explains,
-and is refused. A last line that was acknowledged and damaged later cannot be told from a torn one:
-what it said is done again.
+last line whose checksum does not fit (its bytes did not all reach the disk). Zeros may follow: the
+length of the file reached the disk, its data did not. Such a tail was never acknowledged and may
+go. A line in the middle that does not fit is damage that no crash explains, and is refused. A last
+line that was acknowledged and damaged later cannot be told from a torn one: what it said is done
+again.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def parse(data: bytes, first: bytes, path: Path) -> Lines:
         body = line[_CHECKSUM_BYTES:]
         fitting = zlib.crc32(body, checksum)
         if line[:_CHECKSUM_BYTES] != b"%08x " % fitting:
-            if number == len(lines) and not tail:
-                tail = line + b"\n"
+            if number == len(lines) and not tail.strip(b"\0"):
+                tail = line + b"\n" + tail
                 break
             raise DamagedStateError(
                 path, number, f"the checksum does not fit, and it is not the last line. {KEEP}"
@@ -81,8 +82,7 @@ def parse(data: bytes, first: bytes, path: Path) -> Lines:
 
 
 def _require_torn(tail: bytes, first: bytes, path: Path) -> None:
-    # Zeros: the length of the file reached the disk, its data did not.
-    if not first.startswith(tail.rstrip(b"\0")) or len(tail) > len(first):
+    if not first.startswith(tail.rstrip(b"\0")):
         raise DamagedStateError(path, 1, f"this is not the beginning of a state log. {KEEP}")
 
 

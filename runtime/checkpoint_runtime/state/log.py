@@ -14,6 +14,9 @@ from checkpoint_runtime.state.records import History, Record, first_record, text
 
 FILE_NAME = "state.log"
 
+_open_here: set[tuple[int, int]] = set()
+"""Device and inode of the logs that this process has open for appending."""
+
 
 def read_history(workspace: Path, pipeline: str) -> History:
     """What the log says; an empty history if there is none. Changes nothing.
@@ -35,7 +38,7 @@ class StateLog:
 
     Opening makes durable what it found: a process that was killed between its write and its sync
     left a line that can be read and could still be lost. Use it as a context manager.
-    One process at a time: nothing here keeps a second one out.
+    One process at a time: nothing here keeps a second process out.
     """
 
     def __init__(self, workspace: Path, pipeline: str) -> None:
@@ -48,6 +51,7 @@ class StateLog:
         self._size_bytes = 0
         self._checksum = 0
         self._process = os.getpid()
+        self._identity: tuple[int, int] | None = None
         self._sound = True
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         try:
@@ -55,6 +59,7 @@ class StateLog:
         except OSError as error:
             raise _unreadable(self.path, error) from error
         try:
+            self._identity = self._claimed()
             self.history = self._recovered(pipeline)
         except BaseException:
             self.close()
@@ -79,6 +84,7 @@ class StateLog:
         if os.getpid() != self._process:
             error = OSError("this is a child of the process that runs the pipeline")
             raise commit_error("append", self.path, error, len(line))
+        self._require_untouched(len(line))
         self._sound = False  # until it is known how this ended; an interrupt can strike, too
         try:
             write_all(self._descriptor, line)
@@ -97,6 +103,8 @@ class StateLog:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+            if self._identity is not None:
+                _open_here.discard(self._identity)
 
     def __enter__(self) -> Self:
         return self
@@ -108,6 +116,33 @@ class StateLog:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _claimed(self) -> tuple[int, int]:
+        # Two that append by turns would each go on from a checksum that is not the last any more.
+        status = os.fstat(self._descriptor)
+        identity = (status.st_dev, status.st_ino)
+        if identity in _open_here:
+            raise StateError(
+                self.path,
+                0,
+                "another run of this process is at work here: a stage cannot run its own pipeline "
+                "in its own workspace.",
+            )
+        _open_here.add(identity)
+        return identity
+
+    def _require_untouched(self, needed_bytes: int) -> None:
+        """
+        :raises CommitError: what would be added could not be found, or not be read, by a resume.
+        """
+        status = os.fstat(self._descriptor)
+        problem = None
+        if status.st_nlink == 0:
+            problem = "it has been removed since this run began"
+        elif status.st_size != self._size_bytes:
+            problem = "something else has written to it since this run began: another process?"
+        if problem is not None:
+            raise commit_error("append", self.path, OSError(problem), needed_bytes)
 
     def _recovered(self, pipeline: str) -> History:
         try:

@@ -158,7 +158,7 @@ def test_what_the_library_writes_is_what_is_written_here() -> None:
         (lambda: np.str_("x"), "is a numpy scalar of type str_, which is not kept"),
         (lambda: np.datetime64("2024-05-01"), "is a numpy scalar of type datetime64, which is n"),
     ],
-    ids=str,
+    ids=lambda part: part if isinstance(part, str) else "value",
 )
 def test_other_dtypes_are_refused_by_name(value: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(codec.ValueProblem) as caught:
