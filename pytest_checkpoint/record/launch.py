@@ -1,4 +1,4 @@
-"""Start a command under the filter, and end whole process trees."""
+"""Start a command under the filter."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ _RAISED: Final = (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
 Limits = dict[int, tuple[int, int]]
 
 
+class CannotStart(Exception):
+    """No process could be had this way, and nothing of the subject has run; says why."""
+
+
 @dataclass(slots=True)
 class Started:
     """The root process of the subject and our ends of what connects us to it."""
@@ -28,6 +32,11 @@ class Started:
     listener: int | None
     output: int
     error_output: int
+
+    def close(self) -> None:
+        for descriptor in (self.listener, self.output, self.error_output):
+            if descriptor is not None:
+                os.close(descriptor)
 
 
 def raise_own_limits() -> Limits:
@@ -84,17 +93,7 @@ def _become(
 ) -> Never:
     """In the child: never returns, never raises."""
     try:
-        os.setsid()
-        kernel.die_with_parent(supervisor)
-        for kind, limit in limits.items():
-            resource.setrlimit(kind, limit)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(output, 1)
-        os.dup2(error_output, 2)
+        like_a_new_process(supervisor, limits, output, error_output)
         os.chdir(request.working_directory)
         if request.filtered:
             listener = kernel.install_filter()
@@ -109,6 +108,21 @@ def _become(
             os._exit(127)
 
 
+def like_a_new_process(parent: int, limits: Limits, output: int, error_output: int) -> None:
+    """In a child: whatever a program inherits is as it would be without us."""
+    os.setsid()
+    kernel.die_with_parent(parent)
+    for kind, limit in limits.items():
+        resource.setrlimit(kind, limit)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(output, 1)
+    os.dup2(error_output, 2)
+
+
 def _why(request: Request, error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno == errno.EBUSY:
         return (
@@ -116,101 +130,6 @@ def _why(request: Request, error: BaseException) -> str:
             "one: run pytest outside that tracer"
         )
     return f"{request.command[0]} cannot be started: {error}"
-
-
-# --- ending ---
-
-
-def end_descendants() -> None:
-    """SIGKILL every descendant of this process, until none is left, and reap them.
-
-    This process is a subreaper, so whoever loses its parent becomes its child.
-    """
-    while True:
-        below = descendants()
-        family = {os.getpid(), *below}
-        for process in below:
-            _kill(process, family)
-        try:
-            os.waitpid(-1, 0)
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                continue
-        except ChildProcessError:
-            return
-
-
-def _kill(process: int, family: set[int]) -> None:
-    """SIGKILL, unless the number belongs to somebody else by now."""
-    try:
-        handle = os.pidfd_open(process)
-    except ProcessLookupError:
-        return
-    try:
-        if _parent_of(process) in family:
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        os.close(handle)
-
-
-def descendants() -> list[int]:
-    """All processes below this one, by /proc."""
-    parents: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            parent = _parent_of(int(name))
-            if parent is not None:
-                parents.setdefault(parent, []).append(int(name))
-    found: list[int] = []
-    queue = [os.getpid()]
-    while queue:
-        children = parents.get(queue.pop(), [])
-        found += children
-        queue += children
-    return found
-
-
-def is_mapped(identity: tuple[int, int]) -> bool:
-    """Whether a descendant maps the file with these (st_dev, st_ino), or may do so."""
-    device, inode = identity
-    wanted = b" %02x:%02x %d " % (os.major(device), os.minor(device), inode)
-    below = descendants()
-    for process in below:
-        try:
-            with open(f"/proc/{process}/maps", "rb") as file:
-                if wanted in file.read():
-                    return True
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended
-        except OSError:
-            return True
-    return descendants() != below  # somebody was born, or died, meanwhile: next time
-
-
-def _stat(process: int) -> list[bytes] | None:
-    """Fields of /proc/PID/stat after the name, the state first; None if it has gone."""
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            return file.read().rsplit(b")", 1)[1].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-
-
-def _parent_of(process: int) -> int | None:
-    fields = _stat(process)
-    return int(fields[1]) if fields else None
-
-
-def user_cpu_of_descendants() -> float:
-    """User CPU seconds so far: of what was waited for, of the living and what they waited for."""
-    ticks = 0
-    for process in descendants():
-        fields = _stat(process)
-        if fields:
-            ticks += int(fields[11]) + int(fields[13])
-    waited_for = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    return waited_for + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def redirect_own_output() -> None:

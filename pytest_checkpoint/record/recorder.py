@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pytest_checkpoint.record import launch
+from pytest_checkpoint.record import family
 from pytest_checkpoint.record.caller import Caller, Place, is_regular
 from pytest_checkpoint.record.journal import Journal
 from pytest_checkpoint.record.mapped import MappedFiles
@@ -57,7 +57,7 @@ class Recorder:
     """None: only watch and count."""
     on_step: Callable[[int, tuple[Effect, ...]], None]
     """Called after each recorded step with what it did, before the caller goes on."""
-    mapped: MappedFiles = field(default_factory=lambda: MappedFiles(launch.is_mapped))
+    mapped: MappedFiles = field(default_factory=lambda: MappedFiles(family.is_mapped))
     totals: Totals = field(default_factory=Totals)
     step: int = 0
     started_ns: int = field(default_factory=time.monotonic_ns)

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_checkpoint.record import kernel
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -71,3 +73,16 @@ class CannotRecord(Exception):
 def failing(error: OSError) -> Exception:
     """What to raise when something of the caller's was not found."""
     return Fails(error.errno) if error.errno in _THE_CALLERS_OWN else error
+
+
+def answer(listener: kernel.Listener, notification: kernel.Notification, reply: Reply) -> None:
+    """Let the caller go on with it."""
+    match reply:
+        case Value(value):
+            listener.answer(notification, value)
+        case Failure(error):
+            listener.fail(notification, error)
+        case Descriptor(descriptor, close_on_exec):
+            error = listener.answer_descriptor(notification, descriptor, close_on_exec)
+            if error:
+                listener.fail(notification, error)

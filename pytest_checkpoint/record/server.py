@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 
 from pytest_checkpoint.errors import HarnessError
-from pytest_checkpoint.record import kernel, launch
+from pytest_checkpoint.record import family, kernel, launch
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.slot import Slot, acquire
 from pytest_checkpoint.record.supervisor import supervise
@@ -38,7 +38,7 @@ def main(descriptor: int) -> None:
             for line in lines:
                 _tell(lifeline, _serve(Request.load(line), slot, lifeline).dump())
         finally:
-            launch.end_descendants()
+            family.end_descendants()
             slot.release()
 
 
@@ -72,7 +72,7 @@ def _serve(request: Request, slot: Slot, lifeline: socket.socket) -> Result:
     with open(read, "rb") as pipe:
         answer = pipe.read()
     os.waitpid(process, 0)
-    launch.end_descendants()
+    family.end_descendants()
     if not answer:
         return Result(
             failure="the supervisor ended without an answer (killed, perhaps by lack of memory)"

@@ -21,34 +21,32 @@ import signal
 import socket
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
-from pytest_checkpoint.record import kernel, launch
+from pytest_checkpoint.record import family, kernel, launch
 from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.calls.table import by_number
 from pytest_checkpoint.record.handles import Handles
-from pytest_checkpoint.record.journal import Journal
-from pytest_checkpoint.record.kill_switch import KilledAt, KillSwitch
+from pytest_checkpoint.record.kill_switch import KilledAt
+from pytest_checkpoint.record.launch import CannotStart, Started
 from pytest_checkpoint.record.output import Output
-from pytest_checkpoint.record.policy import Policy, Refused
+from pytest_checkpoint.record.policy import Refused
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import (
     CannotRecord,
-    Descriptor,
     Fails,
-    Failure,
     PassOn,
     Reply,
     Unobservable,
-    Value,
+    answer,
 )
 from pytest_checkpoint.record.request import Request, Result
+from pytest_checkpoint.record.signals import ended_children
+from pytest_checkpoint.record.stock import take_stock
 from pytest_checkpoint.record.syscalls import native
-from pytest_checkpoint.record.tracked import EVENTS, TrackedTree, identity_of
-from pytest_checkpoint.tree.capture import capture
 
 SURVIVOR_GRACE_S: Final = 10.0
 _WAIT_MOST_MS: Final = 60_000
@@ -60,13 +58,33 @@ class _Abandoned(Exception):
 
 
 def supervise(request: Request, slot: str, lifeline: socket.socket) -> Result:
-    """Carry out one request. Never raises: what went wrong here is in ``Result.failure``."""
+    """Carry out one request in a new process, of which this process owns all descendants.
+
+    Never raises: what went wrong here is in ``Result.failure``.
+    """
     kernel.become_subreaper()
     limits = launch.raise_own_limits()
+    return carry_out(request, slot, lifeline, lambda: launch.start(request, limits), set())
+
+
+def carry_out(
+    request: Request,
+    slot: str,
+    lifeline: socket.socket,
+    start: Callable[[], Started],
+    spared: set[int],
+) -> Result:
+    """Carry out one request. Raises only :class:`CannotStart`, before anything has run.
+
+    ``spared``: children of ours that are none of the subject's; those that end are taken out.
+    """
     try:
         with ExitStack() as stack:
-            recorder = _recorder(request, slot, stack) if request.filtered else None
-            return _Execution(request, recorder, lifeline, limits).run()
+            recorder = take_stock(request, slot, stack) if request.filtered else None
+            execution = _Execution(request, recorder, lifeline, spared, stack)
+            return execution.run(start)
+    except CannotStart:
+        raise
     except HarnessError as error:
         return Result(failure=str(error))
     except _Abandoned:
@@ -74,30 +92,7 @@ def supervise(request: Request, slot: str, lifeline: socket.socket) -> Result:
     except Exception:  # noqa: BLE001 - told to the client
         return Result(failure=f"the supervisor failed:\n{traceback.format_exc()}")
     finally:
-        launch.end_descendants()
-
-
-def _recorder(request: Request, slot: str, stack: ExitStack) -> Recorder:
-    """Take stock of the slot as it is now, and begin the recording if one is wanted."""
-    wanted = request.recording is not None
-    start = capture(Path(slot), exclude=frozenset({EVENTS}), content=wanted)
-    events = Path(slot, os.fsdecode(EVENTS))
-    tree = TrackedTree(start.image, dict(start.identities), identity_of(events.stat()))
-    journal = None
-    if request.recording is not None:
-        journal = stack.enter_context(
-            Journal(Path(request.recording), start.image, events.read_bytes(), slot)
-        )
-    switch = KillSwitch.of(request, events)
-    policy = Policy(
-        allow_network=request.allow_network,
-        allow_outside=tuple(Path(path) for path in request.allow_outside),
-    )
-    recorder = Recorder(
-        slot=Path(slot), tree=tree, policy=policy, journal=journal, on_step=switch.after
-    )
-    stack.callback(recorder.mapped.close)
-    return recorder
+        family.end_descendants(spared)
 
 
 class _Execution:
@@ -106,14 +101,17 @@ class _Execution:
         request: Request,
         recorder: Recorder | None,
         lifeline: socket.socket,
-        limits: launch.Limits,
+        spared: set[int],
+        stack: ExitStack,
     ) -> None:
         self._request = request
-        self._limits = limits
+        self._spared = spared
+        self._stack = stack
         self._recorder = recorder
         self._lifeline = lifeline
         self._handlers = by_number(native())
         self._handles = Handles()
+        stack.callback(self._handles.close)
         self._poller = select.poll()
         self._listener: kernel.Listener | None = None
         self._outputs: dict[int, Output] = {}
@@ -126,10 +124,14 @@ class _Execution:
         self._timed_out = False
         self._alive = True
 
-    def run(self) -> Result:
-        wakeup = _child_signals()
+    def run(self, start: Callable[[], Started]) -> Result:
+        wakeup = self._stack.enter_context(ended_children())
+        self._used_before_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         begun = time.monotonic()
-        started = launch.start(self._request, self._limits)
+        started = start()
+        self._stack.callback(started.close)
+        # Before that: without its listener whatever still lives would go on, with failing calls.
+        self._stack.callback(family.end_descendants, self._spared)
         self._root = started.process
         output, errors = Output(started.output), Output(started.error_output)
         self._outputs = {stream.descriptor: stream for stream in (output, errors)}
@@ -187,27 +189,23 @@ class _Execution:
                 self._alive = False
                 return
             if not process:
+                if self._spared:
+                    self._alive = bool(family.children(self._spared))
                 return
+            self._spared.discard(process)
             if process == self._root:
                 self._root_status = status
                 self._root_ended = time.monotonic()
 
     def _end(self) -> None:
         """Kill everything; the root's own status no longer matters."""
-        for process in launch.descendants():
-            if process == self._root:
-                self._root_status = self._root_status or signal.SIGKILL
-        launch.end_descendants()
+        if self._root in family.descendants(self._spared):
+            self._root_status = self._root_status or signal.SIGKILL
+        family.end_descendants(self._spared)
         self._alive = False
 
     def _survivors(self) -> str:
-        names = []
-        for process in launch.descendants():
-            try:
-                command = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ")
-            except OSError:
-                continue  # it ended just now
-            names.append(f"{process} ({command.decode(errors='replace').strip()[:80]})")
+        names = family.names(family.descendants(self._spared))
         return (
             f"{len(names)} process(es) of the job were still running {SURVIVOR_GRACE_S:.0f} s "
             f"after it had exited: {', '.join(names)}; end or wait for them in the job"
@@ -240,7 +238,7 @@ class _Execution:
             self._killed_at = killed.step
             self._end()
         else:
-            _answer(listener, notification, reply)
+            answer(listener, notification, reply)
         finally:
             self._note_startup(recorder)
 
@@ -255,12 +253,12 @@ class _Execution:
 
     def _note_startup(self, recorder: Recorder) -> None:
         if recorder.step and self._startup_cpu is None:
-            self._startup_cpu = launch.user_cpu_of_descendants()
+            self._startup_cpu = family.user_cpu(self._spared) - self._used_before_s
 
     # --- the end ---
 
     def _result(self, wall_s: float, output: str, error_output: str) -> Result:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - self._used_before_s
         status = self._root_status
         exited = status is not None and os.WIFEXITED(status) and not self._timed_out
         signalled = status is not None and os.WIFSIGNALED(status)
@@ -270,8 +268,8 @@ class _Execution:
             timed_out=self._timed_out,
             killed_at=self._killed_at,
             wall_s=wall_s,
-            user_cpu_s=usage.ru_utime,
-            startup_cpu_s=usage.ru_utime if self._startup_cpu is None else self._startup_cpu,
+            user_cpu_s=used_s,
+            startup_cpu_s=used_s if self._startup_cpu is None else self._startup_cpu,
             output=output,
             error_output=error_output,
             refusal=self._refusal,
@@ -300,25 +298,3 @@ class _Execution:
                 os.fsdecode(recorder.tree.path(node)) for node in recorder.mapped.unreadable
             ),
         )
-
-
-def _answer(listener: kernel.Listener, notification: kernel.Notification, reply: Reply) -> None:
-    match reply:
-        case Value(value):
-            listener.answer(notification, value)
-        case Failure(error):
-            listener.fail(notification, error)
-        case Descriptor(descriptor, close_on_exec):
-            error = listener.answer_descriptor(notification, descriptor, close_on_exec)
-            if error:
-                listener.fail(notification, error)
-
-
-def _child_signals() -> int:
-    """A descriptor that becomes readable when a child has ended."""
-    read, write = os.pipe()
-    os.set_blocking(read, False)
-    os.set_blocking(write, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    return read
