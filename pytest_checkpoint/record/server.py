@@ -7,6 +7,7 @@ or dies, whatever still runs is ended, the slot is removed, and it exits.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from pytest_checkpoint.record import family, kernel, launch
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.slot import Slot, acquire
 from pytest_checkpoint.record.supervisor import supervise
+from pytest_checkpoint.record.zygote.pool import Pool
 
 
 def main(descriptor: int) -> None:
@@ -34,9 +36,10 @@ def main(descriptor: int) -> None:
         slot = _acquire(lifeline, json.loads(first))
         if slot is None:
             return
+        pool = Pool(slot.path, lifeline)
         try:
             for line in lines:
-                _tell(lifeline, _serve(Request.load(line), slot, lifeline).dump())
+                _tell(lifeline, _serve(Request.load(line), slot, lifeline, pool).dump())
         finally:
             family.end_descendants()
             slot.release()
@@ -62,7 +65,19 @@ def _tell(lifeline: socket.socket, answer: bytes) -> None:
         return  # nobody is left to be told; the loop will see the end of the socket
 
 
-def _serve(request: Request, slot: Slot, lifeline: socket.socket) -> Result:
+def _serve(request: Request, slot: Slot, lifeline: socket.socket, pool: Pool) -> Result:
+    """Warm, if that is asked for and possible; else in a new process."""
+    if not request.warm:
+        return _serve_fresh(request, slot, lifeline, pool)
+    result = pool.run(request)
+    family.end_descendants(pool.processes)
+    if result.fresh_because is None:
+        return result
+    fresh = _serve_fresh(request, slot, lifeline, pool)
+    return dataclasses.replace(fresh, fresh_because=result.fresh_because)
+
+
+def _serve_fresh(request: Request, slot: Slot, lifeline: socket.socket, pool: Pool) -> Result:
     read, write = os.pipe()
     server = os.getpid()
     process = os.fork()
@@ -72,7 +87,7 @@ def _serve(request: Request, slot: Slot, lifeline: socket.socket) -> Result:
     with open(read, "rb") as pipe:
         answer = pipe.read()
     os.waitpid(process, 0)
-    family.end_descendants()
+    family.end_descendants(pool.processes)
     if not answer:
         return Result(
             failure="the supervisor ended without an answer (killed, perhaps by lack of memory)"
