@@ -44,6 +44,7 @@ from pytest_checkpoint.phases.selfcheck import self_check
 from pytest_checkpoint.phases.trials import NOTHING_TRIED, Tried, find_trial, try_all
 from pytest_checkpoint.phases.trials import conduct as conduct_trial
 from pytest_checkpoint.phases.variants import variant
+from pytest_checkpoint.phases.warm import COLD, Warmth, doubt, try_warm
 from pytest_checkpoint.record.client import SlotClient
 from pytest_checkpoint.record.operations import Operation
 from pytest_checkpoint.states.kill import parse
@@ -106,13 +107,37 @@ class Examiner:
             max_states=self._options.max_states,
             exhaustive=self._options.exhaustive,
         )
+        finished = source.timeline.after(source.timeline.steps)
+        warmth = try_warm(self._bench, control, finished, len(planned.states), self._progress)
+        self._notes += warmth.notes
         if planned.states:
-            self._progress.estimate(self._estimate(control, planned))
-        exploration = explore(self._bench, control, source, planned, self._progress)
-        evidence = tried.added_to(self._evidence(control, exploration, source))
+            self._progress.estimate(self._estimate(control, planned, warmth))
         replays = Replays(self._bench, control, source, self._progress)
-        evidence = replays.added_to(evidence, contracts_of(self._options))
+
+        def replayed(exploration: Exploration) -> Evidence:
+            evidence = tried.added_to(self._evidence(control, exploration, source))
+            return replays.added_to(evidence, contracts_of(self._options))
+
+        exploration = explore(self._bench, control, source, planned, self._progress, warmth)
+        self._note_fall_back(warmth)
+        evidence = replayed(exploration)
+        doubtful = exploration.unlike or doubt(
+            evidence, contracts_of(self._options), exploration.warm, control.deadlines
+        )
+        if doubtful is not None:
+            self._notes.append(
+                f"what was seen in a warm start (step {doubtful.step}, {doubtful.operation}) did "
+                "not show in a fresh process: everything was explored again with fresh processes"
+            )
+            evidence = replayed(
+                explore(self._bench, control, source, planned, self._progress, COLD)
+            )
         return self._judged(evidence, source, replays)
+
+    def _note_fall_back(self, warmth: Warmth) -> None:
+        why = self._bench.fell_back
+        if warmth.on and why and not any(why in note for note in warmth.notes):
+            self._notes.append(f"from some state on resumes and checks started fresh: {why}")
 
     def _tried(self, control: Control, source: StateSource) -> Tried:
         """The trials that some contract is to be judged by."""
@@ -173,7 +198,7 @@ class Examiner:
         self._progress.phase(f"trying again: {planned.point.operation}")
         number = planned.variant
         variants = (variant(self._bench, control, number),) if number else ()
-        again, left = conduct_trial(self._bench, control, source, planned)
+        again, left = conduct_trial(self._bench, control, source, planned, variants)
         known = known or self._evidence(control, NOTHING_EXPLORED, source)
         evidence = evidence_of_trial(known, again, variants)
         printed = printed_by([], [again])
@@ -200,10 +225,10 @@ class Examiner:
             folder=self._keeper.folder,
         )
 
-    def _estimate(self, control: Control, planned: Plan) -> str:
+    def _estimate(self, control: Control, planned: Plan, warmth: Warmth) -> str:
         reference = control.reference
         resume_s = (reference.run.wall_s + reference.finished_resume.wall_s) / 2
-        one_s = resume_s + reference.check.wall_s
+        one_s = max(0.0, resume_s + reference.check.wall_s - warmth.saves_s)
         return estimate(len(planned.states), "state", one_s, self._options)
 
     def _evidence(

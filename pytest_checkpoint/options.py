@@ -36,6 +36,8 @@ class Options:
     """Under which workspaces are made; None: /dev/shm if it has room, else TMPDIR."""
     keep_bytes: int = KEEP_BYTES
     """Cap of all kept wrecks together."""
+    fresh: bool = False
+    """Start every resume and check as a new process."""
     self_check_points: int = SELF_CHECK_POINTS
     restart_ratio: float = 0.9
     attempts: int = 25

@@ -131,6 +131,14 @@ _GUESSES: Final = (
         "the status, and let the resume load what the done steps returned.",
     ),
     _guess(
+        _WRONG_RESULT,
+        _KILL,
+        r"^write .*(\.jsonl\b|\.log\b|\.csv\b|journal|wal\b)",
+        "What was recorded here tells the resume that more is finished than is on disk: a record "
+        "written before the output it speaks of, or an output kept only in memory. Save the output"
+        " first, then the record, and let the resume load what the done steps returned.",
+    ),
+    _guess(
         _ENDED_BADLY | _WRONG_RESULT,
         _KILL,
         r"^(create|open|creat|truncate|ftruncate|write|pwrite|writev|copy|sendfile|store)",
@@ -196,6 +204,12 @@ HANDOFF_AFTER_COMMIT: Final = (
     "The handoff is not written at each commit, or on the wrong side of it. After a stage's "
     "result is committed and before its done line, write the whole handoff anew from all that is "
     "committed: " + _WHOLE_OR_NOT + "."
+)
+
+HANDOFF_NOT_TOLD: Final = (
+    "On what a crash left the command does not end, or prints something else than the JSON object. "
+    "Let it wait for nothing that only a living job could free, and print that object alone, from "
+    "all that is committed."
 )
 
 _SQLITE: Final = re.compile(r"-journal\b|-wal\b|sqlite|\.db\b", re.IGNORECASE)

@@ -5,8 +5,9 @@ Judged, in this order:
 
 1.  it passes its deadline, or dies by a signal → failed
 2.  it exits with another code than 0: it refused. It must have said something; and the original
-    pipeline, resumed from the state as the refusal left it, must still end with its own result →
-    else failed. If it does not do so without the refusal either, nothing is concluded
+    pipeline, resumed from the state as the refusal left it, must still end with its own result, and
+    start nothing that had been done → else failed. If it does not end so without the refusal
+    either, nothing is concluded
 3.  it exits 0: the check must say what it says after the changed pipeline's own undisturbed run,
     and each stage of that run that had not been begun before the crash under that name must have
     been started → else failed: silently taken as done
@@ -20,7 +21,7 @@ from typing import Final
 from checkpoint_contracts.evidence import Evidence, Execution, Reference, Trial, TrialKind, Variant
 from checkpoint_contracts.ids import CHANGED_PIPELINE_IS_NOTICED
 from checkpoint_contracts.resume_contracts import STAGES
-from checkpoint_contracts.stages import skipped, stage_names
+from checkpoint_contracts.stages import done_again, skipped, stage_names
 from checkpoint_contracts.trial import Leg
 from checkpoint_contracts.tried import Seen, TrialContract, finding, told, wrong_check
 from checkpoint_contracts.verdict import Finding, Symptom
@@ -41,7 +42,8 @@ _SILENT: Final = (
 )
 _SPOILS: Final = (
     "The state is changed before the pipeline is compared with it (emptied, migrated, claimed for "
-    "the new one). Compare first, and when it is refused leave every file as it was."
+    "the new one). Compare first, and when it is refused leave every file as it was. If it is the "
+    "command itself that edits an input in the workspace, let it take the new input from elsewhere."
 )
 _DIES: Final = (
     "The changed pipeline trips over the state of the old one. Compare what the state was made "
@@ -65,7 +67,7 @@ def _look(trial: Trial, evidence: Evidence, reference: Reference) -> Seen:
 
 def _accepted(trial: Trial, leg: Leg, check: Execution, variant: Variant) -> Iterator[Finding]:
     """Exit 0: at most one finding."""
-    never = skipped(stage_names(variant.events), trial.events_before, leg.events)
+    never = skipped(_stages(variant), trial.events_before, leg.events)
     wrong = wrong_check(check, variant.check)
     if wrong is not None:
         symptom, words, expected, seen = wrong
@@ -95,6 +97,15 @@ def _accepted(trial: Trial, leg: Leg, check: Execution, variant: Variant) -> Ite
         )
 
 
+def _stages(variant: Variant) -> tuple[str, ...]:
+    """Those that it has in every undisturbed run."""
+    stages = stage_names(variant.events)
+    if variant.other_events is None:
+        return stages
+    also = stage_names(variant.other_events)
+    return tuple(name for name in stages if name in also)
+
+
 def _refused(trial: Trial, variant: Variant, leg: Leg, reference: Reference) -> Seen:
     found: list[Finding] = []
     if not leg.execution.output.strip():
@@ -112,7 +123,7 @@ def _refused(trial: Trial, variant: Variant, leg: Leg, reference: Reference) -> 
         return f"{trial.point.operation}: the original was not resumed after the refusal"
     spoilt = _ends_otherwise(trial.legs[1], trial.check, reference)
     if spoilt is None:
-        return tuple(found)
+        return _done_again(trial, variant, reference, found)
     if not trial.unspoilt or _ends_otherwise(trial.unspoilt[0], trial.unspoilt_check, reference):
         return tuple(found) or (
             f"{trial.point.operation}: whether the refusal spoilt the state is not known: the "
@@ -129,6 +140,37 @@ def _refused(trial: Trial, variant: Variant, leg: Leg, reference: Reference) -> 
             _SPOILS,
         )
     )
+    return tuple(found)
+
+
+def _done_again(trial: Trial, variant: Variant, reference: Reference, found: list[Finding]) -> Seen:
+    """Whether the refusal made the original forget what had been done."""
+    stages = stage_names(reference.events)
+    again = done_again(stages, trial.events_before, trial.legs[1].events)
+    if not again:
+        return tuple(found)
+    if not trial.unspoilt:
+        return tuple(found) or (
+            f"{trial.point.operation}: after the refusal the original runs {listed(again)} again, "
+            "and whether it does so without it is not known"
+        )
+    anyway = done_again(stages, trial.events_before, trial.unspoilt[0].events)
+    lost = tuple(name for name in again if name not in anyway)
+    if lost:
+        found.append(
+            _finding(
+                trial,
+                variant,
+                Symptom.REFUSAL_SPOILS,
+                f"it refuses, and the original runs {listed(lost)} again, which had been done: the "
+                "refusal spoilt the state",
+                (
+                    f"the original does not start {listed(lost)}, as it does not without a refusal",
+                    "the original appended " + listed(tuple(f"start {name}" for name in lost)),
+                ),
+                _SPOILS,
+            )
+        )
     return tuple(found)
 
 
@@ -190,10 +232,10 @@ of changed pipelines (changed=[…], --checkpoint-changed CMD). Each is first ru
 fresh workspace: it must differ from the original in its result or in its stages. Then the original
 is killed right after each of its done lines, and at its end, and the changed pipeline is the resume
 (up to twelve states for each, or all with --checkpoint-exhaustive). It may refuse, with a sentence
-and another exit code than 0, if the original can still be resumed after that with its own result.
-Or it may exit 0, if the result is that of its own undisturbed run and every stage of it that had
-not been begun before the crash under that name was started. Anything else is a failure, a hang and
-a death by a signal too.
+and another exit code than 0, if the original can still be resumed after that, with its own result
+and without running again what had been done. Or it may exit 0, if the result is that of its own
+undisturbed run and every stage of it that had not been begun before the crash under that name was
+started. Anything else is a failure, a hang and a death by a signal too.
 
 It is broken by stages that are matched by position, by a stage whose parameters, version or input
 are not compared, by a refusal without a word, and by one that spoils the state.

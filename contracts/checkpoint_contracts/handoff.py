@@ -11,7 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from checkpoint_contracts.causes import HANDOFF_AFTER_COMMIT, WRITTEN_IN_PLACE
+from checkpoint_contracts.causes import (
+    HANDOFF_AFTER_COMMIT,
+    HANDOFF_NOT_TOLD,
+    WRITTEN_IN_PLACE,
+)
 from checkpoint_contracts.evidence import Evidence, Experiment, Fault, Handoff, Reference
 from checkpoint_contracts.ids import HANDOFF_TELLS_NEXT
 from checkpoint_contracts.resume_contracts import STAGES, no_stage
@@ -21,6 +25,8 @@ from checkpoint_contracts.wording import counted, listed, place, quoted
 
 HANDOFF: Final = "handoff"
 """The capability: there is a file or a command that tells what is done and what is next."""
+HANDOFF_COMMAND: Final = "the handoff command"
+"""What is wrong with a handoff begins with its name; of a command, with this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,7 @@ def _findings(experiment: Experiment, reference: Reference) -> Iterator[Finding]
                 "a JSON object with 'done', a list, and 'next'",
                 f"{handoff.problem}; it says: {quoted(handoff.text)}",
             ),
-            WRITTEN_IN_PLACE,
+            HANDOFF_NOT_TOLD if handoff.problem.startswith(HANDOFF_COMMAND) else WRITTEN_IN_PLACE,
         )
         return
     yield from _wrong_done(experiment, handoff, standing)

@@ -5,8 +5,9 @@ exit with another code than 0, say something, and start no later stage. A stage 
 every attempt, right after its start line: the run and the resumes after it are killed, until one of
 them stops by itself in the same way, at the latest after as many kills as the limit allows.
 
-A later stage is one whose first ``start`` comes after the ``done`` of this one in the undisturbed
-run. Where the fault did not fire nothing is concluded.
+A later stage is one whose first ``start`` comes after the ``done`` of this one in both undisturbed
+runs: what runs beside it comes now before and now after it. Where the fault did not fire nothing is
+concluded.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from checkpoint_contracts.evidence import Evidence, Reference, Trial, TrialKind
 from checkpoint_contracts.failed_stage import STAGE_FAULTS
 from checkpoint_contracts.ids import POISON_FAILS_FAST
 from checkpoint_contracts.resume_contracts import STAGES
-from checkpoint_contracts.stages import later_stages
+from checkpoint_contracts.stages import later_stages, stage_names
 from checkpoint_contracts.trial import Leg
 from checkpoint_contracts.tried import Seen, TrialContract, did_not_fire, finding, lines, told
 from checkpoint_contracts.verdict import Finding, Symptom
@@ -179,7 +180,7 @@ def _must_stop(trial: Trial, leg: Leg, reference: Reference) -> Finding | None:
 
 def _goes_on(trial: Trial, events: tuple[str, ...], reference: Reference) -> Finding | None:
     """Later stages that were started, or the stage itself said to be done."""
-    after = later_stages(reference.events, trial.stage)
+    after = _later(reference, trial.stage)
     written = frozenset(events)
     started = tuple(name for name in after if f"start {name}" in written)
     if started:
@@ -198,6 +199,16 @@ def _goes_on(trial: Trial, events: tuple[str, ...], reference: Reference) -> Fin
         texts = (f"no line 'done {trial.stage}'", f"appended: done {trial.stage}")
         return _finding(trial, Symptom.KEEPS_GOING, what, texts, _HOPES)
     return None
+
+
+def _later(reference: Reference, stage: str) -> tuple[str, ...]:
+    """The stages that wait for this one, as far as two undisturbed runs tell."""
+    after = later_stages(reference.events, stage)
+    if reference.other_run is None:
+        return after
+    events = reference.other_run.events
+    also = later_stages(events, stage) if stage in stage_names(events) else ()
+    return tuple(name for name in after if name in also)
 
 
 def _finding(
@@ -222,7 +233,7 @@ Some stage will one day fail at every attempt. Each stage in turn is made to rai
 so must a resume after it. Then a stage is killed at every attempt, right after its start line, in
 the run and in resume after resume: within --checkpoint-attempts attempts (25) one of them must
 refuse to go on, in the same way. A stage is later if its first start comes after the other's done
-line in the undisturbed run. Up to twelve stages raise and three are killed; all with
+line in both undisturbed runs. Up to twelve stages raise and three are killed; all with
 --checkpoint-exhaustive. Where the fault did not fire nothing is concluded: inconclusive.
 
 It is broken by a retry without end, by a job that catches the failure, keeps going and hopes, by

@@ -135,6 +135,14 @@ def wants_outputs(
     return judged and experiment.resume.succeeded and bool(_names(experiment, reference))
 
 
+def shows_what_may_vary(experiment: Experiment) -> bool:
+    """Whether an output is not as it was, and may be another one each time.
+
+    Its replay tells, if it is made in another second.
+    """
+    return any(change.same_size for change in experiment.output_changes or ())
+
+
 def _entered_again(evidence: Evidence) -> Iterator[Experiment]:
     """The experiments that it is judged by."""
     if evidence.reference is not None:

@@ -72,6 +72,40 @@ def started(events: Iterable[str]) -> frozenset[str]:
     return _named("start", events)
 
 
+def whole_run(events: Iterable[str]) -> frozenset[str]:
+    """The name that was started before all others and done after them: the job itself.
+
+    Empty if there is none. Of two names that overlap neither is said to be the job.
+
+    >>> whole_run(["start job", "start a", "done a", "start b", "done b", "done job"])
+    frozenset({'job'})
+    """
+    written = [*map(_split, events)]
+    starts = [name for verb, name in written if verb == "start"]
+    dones = [name for verb, name in written if verb == "done"]
+    first, last = starts[:1], dones[-1:]
+    if not first or first != last or starts.count(first[0]) > 1 or dones.count(first[0]) > 1:
+        return frozenset()
+    return frozenset(first) if len({*starts, *dones}) > 2 else frozenset()
+
+
+def around(events: Iterable[str], stage: str) -> frozenset[str]:
+    """The names that were started before a stage and not done before it was.
+
+    >>> around(["start phase", "start a", "done a", "start b", "done b", "done phase"], "b")
+    frozenset({'phase'})
+    """
+    written = [line.rstrip("\n") for line in events]
+    first = {line: number for number, line in reversed([*enumerate(written)])}
+    last = {line: number for number, line in enumerate(written)}
+    start, end = first.get(f"start {stage}"), last.get(f"done {stage}")
+    if start is None or end is None:
+        return frozenset()
+    return frozenset(
+        name for name in started(written[:start]) if last.get(f"done {name}", len(written)) > end
+    )
+
+
 def re_entered(
     stages: Iterable[str], events_before: Iterable[str], events_after: Iterable[str]
 ) -> tuple[str, ...]:

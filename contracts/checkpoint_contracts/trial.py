@@ -94,3 +94,6 @@ class Variant:
     run: Execution
     check: Execution
     events: tuple[str, ...]
+    other_events: tuple[str, ...] | None = None
+    """Of another undisturbed run of it: a stage that is not in both is there by chance. None: not
+    known."""

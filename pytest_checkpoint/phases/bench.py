@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -63,6 +65,9 @@ class Bench:
         self._environment = environment(client, keep_tmpdir=options.keep_tmpdir)
         self._redact = Redactor(self._environment)
         self._empty = State(self.look(), b"")
+        self._warm = False
+        self.fell_back: str | None = None
+        """Why a resume or check that was to start warm had to start fresh, if one had."""
 
     # --- states ---
 
@@ -87,6 +92,15 @@ class Bench:
 
     # --- executions ---
 
+    @contextmanager
+    def warmly(self, *, on: bool) -> Iterator[bool]:
+        """Inside, resumes and checks start warm where that is possible. Gives ``on``."""
+        before, self._warm = self._warm, on
+        try:
+            yield on
+        finally:
+            self._warm = before
+
     def setup(self) -> Execution | None:
         """None if the subject has no setup."""
         if self.subject.setup is None:
@@ -106,7 +120,14 @@ class Bench:
         return result, self.execution(result)
 
     def resume(self, deadline_s: float) -> Execution:
-        return self.execution(self._send(self.subject.resume, deadline_s))
+        result = self._send(self.subject.resume, deadline_s, warm=self._warm)
+        return self.execution(result)
+
+    def resume_told(self, deadline_s: float, recording: Path) -> Result:
+        """A resume that is recorded, and all that is known of it."""
+        return self._send(
+            self.subject.resume, deadline_s, recording=str(recording), warm=self._warm
+        )
 
     def attempt(
         self,
@@ -129,8 +150,11 @@ class Bench:
         return self._send(command, deadline_s, filtered=False)
 
     def check(self, deadline_s: float) -> Execution:
-        result = self._send(self.subject.check, deadline_s, filtered=False)
-        return self.execution(result, is_check=True)
+        return self.execution(self.check_told(deadline_s), is_check=True)
+
+    def check_told(self, deadline_s: float) -> Result:
+        """A check, and all that is known of it."""
+        return self._send(self.subject.check, deadline_s, filtered=False, warm=self._warm)
 
     def _send(
         self,
@@ -142,9 +166,10 @@ class Bench:
         kill_at: int | None = None,
         stage_fault: str | None = None,
         kill_after: tuple[str, int] | None = None,
+        warm: bool = False,
     ) -> Result:
         workspace = str(self.client.workspace)
-        return self.client.run(
+        result = self.client.run(
             Request(
                 command=tuple(part.replace("{workspace}", workspace) for part in command),
                 working_directory=str(self.subject.working_directory),
@@ -157,8 +182,11 @@ class Bench:
                 kill_after_times=kill_after[1] if kill_after else 1,
                 allow_network=self.options.allow_network,
                 allow_outside=tuple(map(str, self.options.allow_outside)),
+                warm=warm,
             )
         )
+        self.fell_back = self.fell_back or result.fresh_because
+        return result
 
     def _environment_with(self, stage_fault: str | None) -> dict[str, str]:
         if stage_fault is None:

@@ -83,7 +83,7 @@ def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
         check=check,
         peak_bytes=result.all_bytes + start_bytes,
         user_cpu_s=execution.user_cpu_s,
-        signatures=_signatures(recording),
+        signatures=signatures(recording),
         events=events,
         outputs=outputs,
     )
@@ -271,7 +271,7 @@ def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
             f"files created outside the workspace: {names}"
             + (f" and {more} more" if more > 0 else "")
         )
-    difference = _first_difference(first.signatures, _signatures(recording))
+    difference = _first_difference(first.signatures, signatures(recording))
     if difference:
         notes.append(f"order varies between runs: {difference}")
     mapped = {
@@ -287,8 +287,11 @@ def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
     return notes
 
 
-def _signatures(recording: Recording) -> tuple[str, ...]:
-    """Kinds and normalised paths; stores through a mapping are seen at chance moments."""
+def signatures(recording: Recording) -> tuple[str, ...]:
+    """Kinds and normalised paths of the operations.
+
+    Without stores through a mapping, which are seen at chance moments.
+    """
     slot = normalized(recording.slot)  # in the targets of links, and another one in the first run
     return tuple(
         signature(operation).replace(slot, "")

@@ -20,6 +20,11 @@ def require_proper_events(bench: Bench, events: tuple[str, ...]) -> None:
     done: set[str] = set()
     for line in events:
         verb, _, name = line.partition(" ")
+        if verb in ("start", "done") and "\0" in line:
+            raise SubjectError(
+                f"the event {line!r} has a NUL byte in it, which no name of a stage can have: "
+                "append to $CHECKPOINT_EVENTS (O_APPEND), and never empty that file"
+            )
         if verb == "start":
             if name in done and name in started:
                 raise SubjectError(

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from checkpoint_contracts import ACKNOWLEDGES_EXIT, after_exit, wants_unresumed_check
 from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
@@ -28,13 +28,28 @@ _HANGS_KNOWN: Final = 2
 class Exploration:
     experiments: tuple[Experiment, ...]
     coverage: Mapping[Fault, Coverage]
+    warm: frozenset[CrashPoint] = frozenset()
+    """Where the experiment started warm."""
+    unlike: CrashPoint | None = None
+    """Where a warm start could not be used, and a fresh one could."""
 
 
 NOTHING_EXPLORED: Final = Exploration(experiments=(), coverage={})
 
 
+class Starts(Protocol):
+    """Who decides which experiments start warm (:class:`~pytest_checkpoint.phases.warm.Warmth`)."""
+
+    def serves(self, where: CrashPoint, equal_steps: tuple[int, ...]) -> bool: ...
+
+
 def explore(
-    bench: Bench, control: Control, source: StateSource, plan: Plan, progress: Progress
+    bench: Bench,
+    control: Control,
+    source: StateSource,
+    plan: Plan,
+    progress: Progress,
+    starts: Starts,
 ) -> Exploration:
     """One experiment per unique state, until all are done or the budget is spent."""
     options = bench.options
@@ -43,6 +58,8 @@ def explore(
     experiments: list[Experiment] = []
     explored: set[CrashState] = set()
     left_out: list[CrashState] = []
+    warm: set[CrashPoint] = set()
+    unlike: CrashPoint | None = None
     hangs: Counter[tuple[Fault, str]] = Counter()
     for number, (unique, state) in enumerate(plan):
         if time.monotonic() >= deadline and not options.exhaustive:
@@ -53,9 +70,19 @@ def explore(
             left_out.append(unique.crash)
             continue
         also = _also_lost(bench, source, unique)
-        experiment = conduct(
-            bench, where, state, control.deadlines, looks, equal_steps(unique), tuple(also.values())
-        )
+        equal = equal_steps(unique)
+        with bench.warmly(on=starts.serves(where, equal)) as is_warm:
+            experiment = conduct(
+                bench, where, state, control.deadlines, looks, equal, tuple(also.values())
+            )
+        if is_warm and not _usable(experiment):
+            again = conduct(
+                bench, where, state, control.deadlines, looks, equal, tuple(also.values())
+            )
+            unlike = unlike or (where if _usable(again) else None)
+            experiment = again
+        elif is_warm:
+            warm.update((where, *also.values()))
         hangs[kind] += hung(experiment)
         experiments.append(told(experiment, source, unique.crash))
         for crash, loss in also.items():
@@ -65,7 +92,12 @@ def explore(
         progress.advance(number + 1, len(plan.states))
     # In the order of the run, so that of each cause the earliest is reported.
     experiments.sort(key=lambda one: (one.point.step, list(Fault).index(one.point.fault)))
-    return Exploration(experiments=tuple(experiments), coverage=plan.coverage(explored, left_out))
+    return Exploration(
+        experiments=tuple(experiments),
+        coverage=plan.coverage(explored, left_out),
+        warm=frozenset(warm),
+        unlike=unlike,
+    )
 
 
 def looks_of(bench: Bench, control: Control, source: StateSource) -> Looks:
@@ -169,6 +201,16 @@ def told(experiment: Experiment, source: StateSource, crash: CrashState) -> Expe
 def equal_steps(unique: UniqueState) -> tuple[int, ...]:
     """Further steps after which a kill leaves the state."""
     return tuple(alias.step for alias in unique.aliases if alias.fault is Fault.KILL)
+
+
+def _usable(experiment: Experiment) -> bool:
+    executions = (
+        experiment.unresumed_check,
+        experiment.resume,
+        experiment.second_resume,
+        experiment.check,
+    )
+    return all(one is None or one.usable for one in executions)
 
 
 def hung(experiment: Experiment) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from checkpoint_contracts.handoff import HANDOFF_COMMAND
 from checkpoint_contracts.handoff_format import HandoffError, Page, read_page
 from checkpoint_contracts.observations import Handoff
 from checkpoint_contracts.wording import ending, last_line
@@ -43,7 +44,7 @@ def read_handoff(bench: Bench, stages: Collection[str], deadline_s: float) -> Ha
         if data is None:
             return Handoff(absent=f"{name} is not there")
     else:
-        name, folder = "the handoff command", "."
+        name, folder = HANDOFF_COMMAND, "."
         said = _answer(bench, declared, deadline_s)
         if isinstance(said, Handoff):
             return said
@@ -68,18 +69,19 @@ def _answer(bench: Bench, command: Command, deadline_s: float) -> bytes | Handof
     result = bench.ask(command, deadline_s)
     execution = bench.execution(result)
     if not execution.usable:
-        return Handoff(unread=f"the handoff command: {execution.refusal or execution.problem}")
+        return Handoff(unread=f"{HANDOFF_COMMAND}: {execution.refusal or execution.problem}")
     if execution.timed_out:
-        return Handoff(problem=f"the handoff command {ending(execution)}", text=execution.output)
+        return Handoff(problem=f"{HANDOFF_COMMAND} {ending(execution)}", text=execution.output)
     if not execution.succeeded:
         said = last_line(execution.output)
-        how = f"the handoff command {ending(execution)}"
+        how = f"{HANDOFF_COMMAND} {ending(execution)}"
         return Handoff(absent=f"{how} and says last: {said}" if said else how)
     if not result.output.strip():
-        return Handoff(absent="the handoff command prints nothing")
-    if len(result.output) >= MOST_BYTES:
-        return Handoff(problem=f"the handoff command prints {_too_large(MOST_BYTES)}")
-    return result.output.encode("utf-8", "surrogateescape")
+        return Handoff(absent=f"{HANDOFF_COMMAND} prints nothing")
+    data = result.output.encode("utf-8", "surrogateescape")
+    if len(data) >= MOST_BYTES:  # no more of it is kept
+        return Handoff(problem=f"{HANDOFF_COMMAND} prints {_too_large(MOST_BYTES)}")
+    return data
 
 
 def _done_of_pages(workspace: Path, folder: str, page: Page) -> list[str]:

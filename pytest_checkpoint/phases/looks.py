@@ -41,7 +41,8 @@ class Looks:
         bench = self._bench
         if bench.subject.handoff is None or not wants_handoff(where, bench.options.contracts):
             return None
-        seen = read_handoff(bench, self._stages, deadlines.check_s)
+        # A command's own time is known to nobody: it gets what is enough to call a resume hung.
+        seen = read_handoff(bench, self._stages, deadlines.for_a_hang().check_s)
         if not isinstance(bench.subject.handoff, PurePosixPath):
             bench.put(state)
         return seen

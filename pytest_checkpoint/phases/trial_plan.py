@@ -62,12 +62,15 @@ def _of_stages(
 ) -> Iterator[PlannedTrial]:
     first: dict[str, int] = {}
     for line, step in lines:
-        first.setdefault(line, step)
+        if step:
+            first.setdefault(line, step)
     for stage in stages:
+        if f"start {stage}" not in first:
+            continue  # setup started it: no fault of the run's can reach it
         words = _WORDS[kind]
         point = CrashPoint(
             fault=kind.fault,
-            step=first.get(f"start {stage}", 0),
+            step=first[f"start {stage}"],
             variant=kind.value,
             operation=words.format(stage),
             signature=words.format("#"),  # one flaw in all stages is one cause

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,11 +24,12 @@ from checkpoint_contracts.evidence import (
     TrialKind,
     Variant,
 )
+from checkpoint_contracts.stages import done_again, stage_names
 from checkpoint_contracts.trial import Command, Leg
 from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.examination import Progress
-from pytest_checkpoint.phases.bench import Bench, lines_of
+from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.phases.control import Control, set_up
 from pytest_checkpoint.phases.estimate import estimate
 from pytest_checkpoint.phases.trial_plan import PlannedTrial, chosen, coverage, possible
@@ -98,7 +99,7 @@ def try_all(
         if time.monotonic() - shown_s >= _SHOWN_EVERY_S:
             shown_s = time.monotonic()
             progress.phase(f"trial {number} of {len(wanted)}: {one.point.operation}")
-        trial, _ = conduct(bench, control, source, one)
+        trial, _ = conduct(bench, control, source, one, variants)
         hangs[one.point.signature] += _hung(trial)
         trials.append(trial)
     # In the order of the run, so that of each cause the earliest is reported.
@@ -126,11 +127,18 @@ def find_trial(bench: Bench, control: Control, contract: str, point_id: str) -> 
 
 
 def conduct(
-    bench: Bench, control: Control, source: StateSource, planned: PlannedTrial
+    bench: Bench,
+    control: Control,
+    source: StateSource,
+    planned: PlannedTrial,
+    variants: Iterable[Variant] = (),
 ) -> tuple[Trial, State]:
-    """One trial, and what lay there after its last leg."""
+    """One trial, and what lay there after its last leg.
+
+    ``variants``: the changed pipelines, undisturbed; how long one took decides how long it may.
+    """
     if planned.kind is TrialKind.CHANGED:
-        return _change(bench, control, source, planned)
+        return _change(bench, control, source, planned, variants)
     set_up(bench)
     legs = _Legs(bench, control.deadlines.for_a_hang().resume_s)
     start, limit = f"start {planned.stage}", bench.options.attempts
@@ -141,11 +149,11 @@ def conduct(
         case TrialKind.RAISES_ALWAYS:
             fault, endless = f"raise:{planned.stage}:{_ALWAYS}", (start, limit + 1)
             if legs.run(stage_fault=fault, kill_after=endless).stopped:
-                legs.resume_once(stage_fault=fault, kill_after=endless)
+                legs.resume(stage_fault=fault, kill_after=endless)
         case _:
             leg = legs.run(kill_after=(start, 1))
             while leg.killed and len(legs.made) <= limit:
-                leg = legs.resume_once(kill_after=(start, 1))
+                leg = legs.resume(kill_after=(start, 1))
     left = bench.state()
     trial = Trial(
         point=planned.point,
@@ -160,10 +168,18 @@ def conduct(
 
 
 def _change(
-    bench: Bench, control: Control, source: StateSource, planned: PlannedTrial
+    bench: Bench,
+    control: Control,
+    source: StateSource,
+    planned: PlannedTrial,
+    variants: Iterable[Variant],
 ) -> tuple[Trial, State]:
     """The changed pipeline as the resume; if it refuses, the original one after it."""
     deadline_s = control.deadlines.for_a_hang().resume_s
+    for one in variants:
+        if one.number == planned.variant:
+            own = Deadlines.of(bench.options, resume_took_s=one.run.wall_s, check_took_s=0.0)
+            deadline_s = max(deadline_s, own.for_a_hang().resume_s)
     crashed = source.state(kill_state(planned.point.step))
     bench.put(crashed)
     legs, unspoilt = _Legs(bench, deadline_s), _Legs(bench, deadline_s)
@@ -173,7 +189,7 @@ def _change(
     left = bench.state()
     check = _check(bench, control, legs.made[-1])
     unspoilt_check = None
-    if len(legs.made) > 1 and not _as_undisturbed(control, check):
+    if len(legs.made) > 1 and not _as_if_not_refused(control, crashed, legs.made[1], check):
         bench.put(crashed)
         unspoilt.resume()
         unspoilt_check = _check(bench, control, unspoilt.made[-1])
@@ -202,9 +218,14 @@ def _check(bench: Bench, control: Control, last: Leg) -> Execution | None:
     return bench.check(control.deadlines.for_a_hang().check_s)
 
 
-def _as_undisturbed(control: Control, check: Execution | None) -> bool:
-    wanted = control.reference.check.output
-    return check is not None and check.succeeded and check.output == wanted
+def _as_if_not_refused(
+    control: Control, crashed: State, resume: Leg, check: Execution | None
+) -> bool:
+    """Whether the original ended with its own result, and ran nothing that had been done."""
+    reference = control.reference
+    ended_well = check is not None and check.succeeded and check.output == reference.check.output
+    stages = stage_names(reference.events)
+    return ended_well and not done_again(stages, lines_of(crashed.events), resume.events)
 
 
 def _hung(trial: Trial) -> bool:
@@ -227,18 +248,16 @@ class _Legs:
             Command.RUN, self._bench.subject.run, stage_fault=stage_fault, kill_after=kill_after
         )
 
-    def resume_once(
+    def resume(
         self, *, stage_fault: str | None = None, kill_after: tuple[str, int] | None = None
     ) -> Leg:
-        subject = self._bench.subject
+        """As often as the subject says it may take; a kill is its end."""
         return self._make(
-            Command.RESUME, subject.resume, stage_fault=stage_fault, kill_after=kill_after
+            Command.RESUME,
+            self._bench.subject.resume,
+            stage_fault=stage_fault,
+            kill_after=kill_after,
         )
-
-    def resume(self) -> Leg:
-        """Without a fault, as often as the subject says it may take."""
-        subject = self._bench.subject
-        return self._make(Command.RESUME, subject.resume, attempts=subject.resume_attempts)
 
     def changed(self, variant: int) -> Leg:
         return self._make(Command.CHANGED, self._bench.subject.changed[variant - 1])
@@ -250,9 +269,9 @@ class _Legs:
         *,
         stage_fault: str | None = None,
         kill_after: tuple[str, int] | None = None,
-        attempts: int = 1,
     ) -> Leg:
         bench = self._bench
+        attempts = 1 if kind is Command.RUN else bench.subject.resume_attempts
         before = bench.client.events.read_bytes()
 
         def attempt() -> tuple[Execution, bool]:
@@ -262,7 +281,7 @@ class _Legs:
 
         execution, killed = attempt()
         for _ in range(attempts - 1):
-            if execution.succeeded or not execution.usable:
+            if killed or execution.succeeded or not execution.usable:
                 break
             execution, killed = attempt()
         leg = Leg(command=kind, execution=execution, events=bench.new_events(before), killed=killed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 
 from checkpoint_contracts.evidence import Variant
@@ -31,7 +32,7 @@ def variant(bench: Bench, control: Control, number: int) -> Variant:
             "the check says nor in its stages, so nobody could notice the change: change something "
             "that shows"
         )
-    return second
+    return dataclasses.replace(second, other_events=first.events)
 
 
 def _undisturbed(bench: Bench, number: int, command: tuple[str, ...]) -> Variant:

@@ -14,13 +14,16 @@ import signal
 import socket
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import family, kernel, launch
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.slot import Slot, acquire
 from pytest_checkpoint.record.supervisor import supervise
-from pytest_checkpoint.record.zygote.pool import Pool
+
+if TYPE_CHECKING:
+    from pytest_checkpoint.record.zygote.pool import Pool
 
 
 def main(descriptor: int) -> None:
@@ -28,6 +31,7 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     launch.redirect_own_output()
     kernel.become_subreaper()
+    os.set_inheritable(descriptor, False)  # no program that is started here is to hold it
     with socket.socket(fileno=descriptor) as lifeline:
         lines = lifeline.makefile("rb")
         first = lines.readline()
@@ -36,10 +40,10 @@ def main(descriptor: int) -> None:
         slot = _acquire(lifeline, json.loads(first))
         if slot is None:
             return
-        pool = Pool(slot.path, lifeline)
+        server = _Server(slot, lifeline)
         try:
             for line in lines:
-                _tell(lifeline, _serve(Request.load(line), slot, lifeline, pool).dump())
+                _tell(lifeline, server.serve(Request.load(line)).dump())
         finally:
             family.end_descendants()
             slot.release()
@@ -65,43 +69,53 @@ def _tell(lifeline: socket.socket, answer: bytes) -> None:
         return  # nobody is left to be told; the loop will see the end of the socket
 
 
-def _serve(request: Request, slot: Slot, lifeline: socket.socket, pool: Pool) -> Result:
-    """Warm, if that is asked for and possible; else in a new process."""
-    if not request.warm:
-        return _serve_fresh(request, slot, lifeline, pool)
-    result = pool.run(request)
-    family.end_descendants(pool.processes)
-    if result.fresh_because is None:
-        return result
-    fresh = _serve_fresh(request, slot, lifeline, pool)
-    return dataclasses.replace(fresh, fresh_because=result.fresh_because)
+class _Server:
+    def __init__(self, slot: Slot, lifeline: socket.socket) -> None:
+        self._slot = slot
+        self._lifeline = lifeline
+        self._pool: Pool | None = None
 
+    def serve(self, request: Request) -> Result:
+        """Warm, if that is asked for and possible; else in a new process."""
+        if not request.warm:
+            return self._serve_fresh(request)
+        if self._pool is None:
+            from pytest_checkpoint.record.zygote.pool import Pool  # not every slot needs it
 
-def _serve_fresh(request: Request, slot: Slot, lifeline: socket.socket, pool: Pool) -> Result:
-    read, write = os.pipe()
-    server = os.getpid()
-    process = os.fork()
-    if not process:
-        _supervise_and_exit(request, slot, lifeline, write, server)
-    os.close(write)
-    with open(read, "rb") as pipe:
-        answer = pipe.read()
-    os.waitpid(process, 0)
-    family.end_descendants(pool.processes)
-    if not answer:
-        return Result(
-            failure="the supervisor ended without an answer (killed, perhaps by lack of memory)"
-        )
-    return Result.load(answer)
+            self._pool = Pool(self._slot.path, self._lifeline)
+        result = self._pool.run(request)
+        if result.fresh_because is None:
+            return result
+        family.end_descendants(self._lasting)
+        return dataclasses.replace(self._serve_fresh(request), fresh_because=result.fresh_because)
 
+    @property
+    def _lasting(self) -> set[int]:
+        """Children that outlive an execution."""
+        return self._pool.processes if self._pool is not None else set()
 
-def _supervise_and_exit(
-    request: Request, slot: Slot, lifeline: socket.socket, write: int, server: int
-) -> None:
-    try:
-        kernel.die_with_parent(server)
-        result = supervise(request, str(slot.path), lifeline)
-        with open(write, "wb") as pipe:
-            pipe.write(result.dump())
-    finally:
-        os._exit(0)
+    def _serve_fresh(self, request: Request) -> Result:
+        read, write = os.pipe()
+        server = os.getpid()
+        process = os.fork()
+        if not process:
+            self._supervise_and_exit(request, write, server)
+        os.close(write)
+        with open(read, "rb") as pipe:
+            answer = pipe.read()
+        os.waitpid(process, 0)
+        family.end_descendants(self._lasting)
+        if not answer:
+            return Result(
+                failure="the supervisor ended without an answer (killed, perhaps by lack of memory)"
+            )
+        return Result.load(answer)
+
+    def _supervise_and_exit(self, request: Request, write: int, server: int) -> None:
+        try:
+            kernel.die_with_parent(server)
+            result = supervise(request, str(self._slot.path), self._lifeline)
+            with open(write, "wb") as pipe:
+                pipe.write(result.dump())
+        finally:
+            os._exit(0)

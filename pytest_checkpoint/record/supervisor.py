@@ -1,9 +1,9 @@
 """One execution of a subject, from start to the end of its last descendant.
 
-A process of its own, forked by the server for each execution. It is the subreaper and so the
-ancestor of every process of the subject. One thread serves the filter's notifications in the order
-in which they are received; while a call is carried out here nothing else of the subject can change
-the recorded tree, which is what puts all threads and processes into one order.
+A process of its own, forked by the server for each execution, or once for all that start warm. As
+the subreaper it is the ancestor of every process of the subject. One thread serves the filter's
+notifications in the order in which they are received; while a call is carried out here nothing else
+of the subject can change the recorded tree, which puts all threads and processes into one order.
 
 Known differences for the subject: a call that waits here and has not been received yet is
 interrupted by a signal whose handler does not restart calls (EINTR from a rename, say, which a bare

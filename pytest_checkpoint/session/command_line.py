@@ -80,6 +80,7 @@ EXPLORATION: tuple[Flag, ...] = (
     _switch("keep-tmpdir", "leave TMPDIR as it is: what the job does there is not recorded"),
     _value("workdir", "DIR", "make workspaces in DIR; default: /dev/shm if it has room"),
     _value("keep", "SIZE", "cap of all kept wrecks together: 500MB, 2GiB; default 1GiB"),
+    _switch("fresh", "start every resume and check as a new process, with nothing loaded before"),
     _value("self-check", "N", "real kills per subject that test the recording; default 5"),
     _value("restart-ratio", "RATIO", "share of a whole run that counts as starting over: 0.9"),
     _value("tolerate", "WHAT", "'inconclusive': show such a verdict as skipped, not failed"),

@@ -85,6 +85,7 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[st
     return Options(
         rootdir=rootdir,
         exhaustive="--checkpoint-exhaustive" in given,
+        fresh="--checkpoint-fresh" in given,
         allow_network="--checkpoint-allow-network" in given,
         allow_outside=tuple(_outside(working_directory, path) for path in outside),
         keep_tmpdir=keep_tmpdir,

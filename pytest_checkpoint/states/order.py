@@ -3,10 +3,11 @@
 States that a subject could not tell apart are explored once. Each *unique* state remembers all the
 crashes that leave it, so that exploring it counts for every one of them.
 
-The order makes any early end as telling as can be: first one state per operation and kind of fault
-(ends and middle of the run first, then ever finer), then the other main states of every operation
-(first, last and newline cuts of a write; names without data, data without names, zeros), then the
-rest, shuffled by a seed.
+The order makes any early end as telling as can be. First one state per operation and kind of fault:
+all kills, which are the fewest and decide the most contracts, then torn writes and power losses in
+turn. Then the other main states of every operation: first, last and newline cuts of a write; then
+names without data, data without names, zeros. Then the rest, shuffled by a seed. Within each, the
+ends and the middle of the run come first, then ever finer.
 """
 
 from __future__ import annotations
@@ -238,19 +239,23 @@ class _Derivation:
 
 
 def _ordered(derivation: _Derivation, shuffler: random.Random) -> list[UniqueState]:
+    kills = {step: [state] for step, state in enumerate(derivation.kills)}
+    writes, losses = derivation.writes, derivation.losses
+    steps = {*kills, *writes, *losses}
+    places = spread(1 + max(steps, default=-1))
     order: dict[CrashState, UniqueState] = {}
-    kinds: list[Mapping[int, Sequence[UniqueState]]] = [
-        {step: [state] for step, state in enumerate(derivation.kills)},
-        derivation.writes,
-        derivation.losses,
-    ]
-    places = spread(1 + max((step for kind in kinds for step in kind), default=-1))
-    # Rank 0 is one state per operation and kind: all kinds share whatever time there is.
-    for rank in range(max((len(states) for kind in kinds for states in kind.values()), default=0)):
+
+    def take(rank: int, *kinds: Mapping[int, Sequence[UniqueState]]) -> None:
         for step in places:
             for kind in kinds:
                 for state in kind.get(step, ())[rank : rank + 1]:
                     order.setdefault(state.crash, state)
+
+    take(0, kills)
+    take(0, writes, losses)
+    for kind in (writes, losses):
+        for rank in range(1, max(map(len, kind.values()), default=0)):
+            take(rank, kind)
     rest = [state for state in derivation.states if state.crash not in order]
     shuffler.shuffle(rest)
     return [*order.values(), *rest]

@@ -16,6 +16,7 @@ from tests.contracts.builders import killed, power_lost, torn
         (killed(3, "truncate state.json"), Symptom.RESUME_FAILED, "written in place"),
         (killed(3, "create state.json"), Symptom.CHECK_FAILED, "written in place"),
         (killed(3, "rename s.tmp → s"), Symptom.DIFFERENT_RESULT, "Save the output first"),
+        (killed(3, "write state.log (43 bytes at 0)"), Symptom.DIFFERENT_RESULT, "recorded here"),
         (killed(3, "unlink old.pt"), Symptom.RESUME_FAILED, "removed before the new one"),
         (killed(3, "mkdir out"), Symptom.DIFFERENT_RESULT, "the folder exists"),
         (killed(3, 'event "done fetch"'), Symptom.DIFFERENT_RESULT, "recorded as done before"),

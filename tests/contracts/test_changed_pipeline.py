@@ -92,6 +92,14 @@ def test_a_stage_that_never_ran_although_the_result_is_right() -> None:
     ]
 
 
+def test_a_stage_that_is_there_by_chance_need_not_run() -> None:
+    by_chance = replace(RENAMED, other_events=("start get-7", "done get-7", *SUM))
+    skipping = change(changed(ran(), *SUM), check=OTHER)
+    assert verdict_on(skipping, by_chance).outcome is Outcome.PASSED
+    both = replace(RENAMED, other_events=RENAMED.events)
+    assert verdict_on(skipping, both).outcome is Outcome.FAILED
+
+
 @pytest.mark.parametrize(
     ("check", "symptom", "words"),
     [
@@ -134,6 +142,30 @@ def test_a_refusal_that_spoils_the_state(resume: Execution, check: Execution | N
         Symptom.SILENT_STOP,
         Symptom.REFUSAL_SPOILS,
     ]
+
+
+def forgets(**fields: Any) -> Trial:
+    """It refuses, and deletes what was done: the original starts over, and ends well."""
+    return change(changed(LOUD), resumed(ran(), *FETCH, *SUM), **fields)
+
+
+def test_a_refusal_that_deletes_what_was_done() -> None:
+    one = forgets(unspoilt=(resumed(ran(), *SUM),), unspoilt_check=checked())
+    ((symptom, words),) = broken(one)
+    assert symptom is Symptom.REFUSAL_SPOILS
+    assert words.startswith("it refuses, and the original runs fetch again, which had been done:")
+
+
+def test_a_job_that_starts_over_anyway_accuses_no_refusal() -> None:
+    """That it does is what resume-skips-done is about."""
+    one = forgets(unspoilt=(resumed(ran(), *FETCH, *SUM),), unspoilt_check=checked())
+    assert verdict_on(one).outcome is Outcome.PASSED
+    unknown = verdict_on(forgets())
+    assert unknown.outcome is Outcome.INCONCLUSIVE
+    assert unknown.reason == (
+        "changed pipeline 1 after 'done fetch': after the refusal the original runs fetch again, "
+        "and whether it does so without it is not known"
+    )
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,15 @@ def test_what_is_wrong(experiment: Experiment, symptom: Symptom, headline: str) 
     assert verdict.reason == headline
 
 
+def test_a_command_that_tells_nothing_is_no_file_written_in_place() -> None:
+    def cause(problem: str) -> str:
+        (failure,) = judged(at(2, Handoff(problem=problem))).failures
+        return failure.finding.likely_cause
+
+    assert "the command does not end" in cause("the handoff command had not ended after 60.0 s")
+    assert "under its final name" in cause("handoff.json: it is empty")
+
+
 def test_a_stage_that_was_acknowledged_and_runs_again_is_named_rightly() -> None:
     """That it runs again is what resume-skips-done is about."""
     assert symptoms(at(2, told("a", following=("b",)), RUN)) == []

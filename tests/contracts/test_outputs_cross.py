@@ -87,35 +87,88 @@ def test_a_wrong_result_alone_breaks_other_contracts() -> None:
     assert judged(wrong).outcome is Outcome.PASSED
 
 
-def test_a_stage_may_be_given_several_things() -> None:
-    run = (*RUN[:5], f"input sum {X}", *RUN[5:])
-    again = resumed(3, "start sum", f"input sum {X}", "done sum")
-    reference = undisturbed(events=run, other_run=OtherRun(events=run))
-    assert judge(seen(again, reference=reference), outputs_cross_resume).outcome is Outcome.PASSED
+TWO = (*RUN[:5], f"input sum {X}", *RUN[5:])
+"""The undisturbed run gave sum two things."""
 
 
-# --- a stage before it ran again -----------------------------------------------------------------
+def given_two(before: int, *after: str, other: tuple[str, ...] = TWO) -> Verdict:
+    again = tried(killed(7), events_before=TWO[:before], events_after=after)
+    reference = undisturbed(events=TWO, other_run=OtherRun(events=other))
+    return judge(seen(again, reference=reference, replays=(again,)), outputs_cross_resume)
 
 
-def test_where_an_earlier_stage_ran_again_steady_inputs_are_judged() -> None:
-    """Of sum, fetch had been done; of tell, sum ran again: both undisturbed runs agree on it."""
-    wrong = resumed(4, "start sum", f"input sum {B}", "done sum", "start tell", f"input tell {X}")
+def test_a_stage_that_is_given_several_things_must_get_them_all() -> None:
+    both = ("start sum", f"input sum {X}", f"input sum {B}", "done sum")
+    assert given_two(3, *both).outcome is Outcome.PASSED
+    verdict = given_two(3, "start sum", f"input sum {X}", "done sum")
+    assert verdict.outcome is Outcome.FAILED
+    (failure,) = verdict.failures
+    assert "resume gives sum less input than the undisturbed run did" in failure.finding.headline
+    assert failure.finding.seen == f"missing is:\ninput sum {B}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "other"),
+    [
+        (5, ("start sum", f"input sum {X}", "done sum"), TWO),  # it had got the other one before
+        (3, ("start sum", f"input sum {X}"), TWO),  # it has not come to its end
+        (3, ("start sum", f"input sum {X}", "done sum"), RUN),  # how many varies by itself
+    ],
+)
+def test_not_every_line_less_is_a_lost_input(
+    before: int, after: tuple[str, ...], other: tuple[str, ...]
+) -> None:
+    assert given_two(before, *after, other=other).outcome is Outcome.PASSED
+
+
+# --- a stage before it ran in the resume ---------------------------------------------------------
+
+
+def test_where_an_earlier_stage_first_ran_in_the_resume_steady_inputs_are_judged() -> None:
+    """Of sum, fetch had been done; of tell, sum first runs: both undisturbed runs agree on it."""
+    wrong = resumed(3, "start sum", f"input sum {B}", "done sum", "start tell", f"input tell {X}")
     verdict = judged(wrong, replays=(wrong,))
     assert verdict.outcome is Outcome.FAILED
     assert "(both undisturbed runs gave it the same)" in verdict.failures[0].finding.expected
 
 
-@pytest.mark.parametrize("other", [VARYING, None])
-def test_and_others_are_not(other: OtherRun | None) -> None:
+@pytest.mark.parametrize(
+    ("before", "other"), [(3, VARYING), (3, None), (4, STEADY), (4, VARYING), (4, None)]
+)
+def test_and_others_are_not(before: int, other: OtherRun | None) -> None:
+    """Nor is any where sum runs a second time: it may find what its first run has left."""
     varies = resumed(
-        4, "start sum", f"input sum {B}", "done sum", "start tell", f"input tell {X}", "done tell"
+        *(before, "start sum", f"input sum {B}", "done sum"),
+        *("start tell", f"input tell {X}", "done tell"),
     )
-    verdict = judged(varies, other=other)
+    verdict = judged(varies, replays=(varies,), other=other)
     assert verdict.outcome is Outcome.PASSED
     assert (
-        "not compared where an earlier stage ran again, since two undisturbed runs did not give "
-        "them the same input: tell"
+        "not compared where an earlier stage ran a second time, or where one ran in the resume and "
+        "two undisturbed runs did not give them the same input: tell"
     ) in verdict.notes
+
+
+def test_a_phase_that_goes_on_is_no_stage_that_ran_a_second_time() -> None:
+    """It starts again with the resume, and has returned nothing yet that sum could be given."""
+    run = (*RUN[:3], "start phase", "start get", "done get", *RUN[3:6], "done phase")
+    wrong = tried(killed(7), events_before=run[:6], events_after=("start phase", *sums(X)[:3]))
+    reference = undisturbed(events=run, other_run=OtherRun(events=run))
+    evidence = seen(wrong, reference=reference, replays=(wrong,))
+    assert judge(evidence, outputs_cross_resume).outcome is Outcome.FAILED
+
+
+def test_the_job_itself_is_no_earlier_stage() -> None:
+    """It starts again with every resume, and what it returns no stage of its own is given."""
+    run = ("start job", *RUN, "done job")
+    other = OtherRun(events=tuple(line.replace(B, Y).replace(C, Y) for line in run))
+    wrong = tried(killed(7), events_before=run[:4], events_after=("start job", *sums(X)))
+    verdict = judge(
+        seen(wrong, reference=undisturbed(events=run, other_run=other), replays=(wrong,)),
+        outputs_cross_resume,
+    )
+    assert verdict.outcome is Outcome.FAILED
+    assert "resume gives sum another input" in verdict.reason
 
 
 def test_a_done_stage_that_runs_again_may_return_something_else() -> None:
@@ -178,11 +231,11 @@ def test_another_digest_at_each_try_is_inconclusive() -> None:
     assert verdict.reason.startswith("flaky subject: ")
 
 
-def test_where_an_earlier_stage_ran_again_it_is_left_out() -> None:
+def test_where_an_earlier_stage_ran_in_the_resume_it_is_left_out() -> None:
     """Two undisturbed runs within one second agreed by chance."""
 
     def told(digest: str) -> Experiment:
-        return resumed(4, "start sum", f"input sum {B}", "done sum", f"input tell {digest}", step=8)
+        return resumed(3, "start sum", f"input sum {B}", "done sum", f"input tell {digest}", step=8)
 
     verdict = judged(GOOD, told(X), replays=(told(Y),))
     assert verdict.outcome is Outcome.PASSED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkpoint_contracts.evidence import Execution, Trial, TrialKind
+from checkpoint_contracts.evidence import Execution, OtherRun, Trial, TrialKind
 from checkpoint_contracts.poison import poison_fails_fast
 from checkpoint_contracts.trial import Leg
 from checkpoint_contracts.verdict import Outcome, Symptom
@@ -78,6 +78,24 @@ def test_endless_retry_within_one_process() -> None:
 
 
 HOPES = ": it keeps going and hopes"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("start fetch", *SUM, "done fetch"),  # beside it, as it turns out
+        ("start sum", "done sum", *FETCH),
+        SUM,
+        FETCH,
+    ],
+)
+def test_what_was_later_in_one_undisturbed_run_only_is_not_later(other: tuple[str, ...]) -> None:
+    """In a pool of workers it is chance whether sum starts before fetch is done."""
+    one = raising(leg(LOUD, "start fetch", "start sum", "fail fetch"), resumed(LOUD, *FAILED))
+    by_chance = undisturbed(other_run=OtherRun(events=other))
+    assert judged(CONTRACT, one, reference=by_chance).outcome is Outcome.PASSED
+    both = undisturbed(other_run=OtherRun(events=(*FETCH, *SUM)))
+    assert judged(CONTRACT, one, reference=both).outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkpoint_contracts.stages import done_again, later_stages, stage_names
+from checkpoint_contracts.stages import around, done_again, later_stages, stage_names, whole_run
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,38 @@ def test_later_is_what_started_after_the_other_was_done() -> None:
     events = ("start a", "start b", "done a", "start c", "done b", "start b", "done c")
     assert later_stages(events, "a") == ("c",)  # b is no stage: it starts again after its done
     assert later_stages(("start a", "start b", "done b", "done a"), "b") == ()
+
+
+@pytest.mark.parametrize(
+    ("events", "names"),
+    [
+        (("start p", "start a", "done a", "start b", "done b", "done p"), {"p"}),
+        (("start p", "start b", "done b"), {"p"}),
+        (("start p", "start b", "done p", "done b"), set()),
+        (("start b", "start p", "done b", "done p"), set()),
+        (("start p", "start b", "fail b", "done p", "start b", "done b"), set()),
+        (("start p", "start b"), set()),
+    ],
+)
+def test_what_is_around_a_stage_is_done_only_after_it(
+    events: tuple[str, ...], names: set[str]
+) -> None:
+    assert around(events, "b") == names
+
+
+ONE = ("start a", "done a")
+
+
+@pytest.mark.parametrize(
+    ("events", "job"),
+    [
+        (("start job", "start a", "done a", "start b", "done b", "done job"), {"job"}),
+        (("start job", "start a", "done a", "done job"), set()),  # beside each other, perhaps
+        (("start a", "done a", "start b", "done b"), set()),
+        ((*ONE, "start b", "done b", "start c", "done c", *ONE), set()),
+        (("start job", "start a", "start b", "done job", "done a", "done b"), set()),
+        ((), set()),
+    ],
+)
+def test_the_job_itself_is_around_all_its_stages(events: tuple[str, ...], job: set[str]) -> None:
+    assert whole_run(events) == job

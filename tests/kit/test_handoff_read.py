@@ -214,5 +214,6 @@ def test_what_a_command_may_say_besides(answer: Result, seen: Handoff) -> None:
 
 def test_a_command_that_prints_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handoff, "MOST_BYTES", 10)
-    seen = told(Result(exit_code=0, output='{"done": ["a"]}'))
-    assert seen.problem.startswith("the handoff command prints more than 0 MiB")
+    for output in ('{"done": ["a"]}', "ä" * 5):  # of which no more is kept than so many bytes
+        seen = told(Result(exit_code=0, output=output))
+        assert seen.problem.startswith("the handoff command prints more than 0 MiB")

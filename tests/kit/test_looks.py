@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 import pytest
 
-from checkpoint_contracts.evidence import OtherRun
+from checkpoint_contracts.evidence import Handoff, OtherRun
 from pytest_checkpoint.options import Options
-from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases import looks
+from pytest_checkpoint.phases.bench import Bench, Deadlines
 from pytest_checkpoint.phases.looks import Looks, other_run, outputs_stamped
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.subject import Subject
@@ -49,6 +50,21 @@ class Slot:
         return self.now
 
 
+def test_a_handoff_command_has_the_time_of_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long it takes undisturbed has nothing to do with the resume or the check."""
+    given: list[float] = []
+
+    def read(bench: object, stages: object, deadline_s: float) -> Handoff:
+        given.append(deadline_s)
+        return Handoff()
+
+    monkeypatch.setattr(looks, "read_handoff", read)
+    bench = cast("Bench", Slot(tree({}), subject(handoff=PurePosixPath("handoff.json"))))
+    look = Looks(bench, undisturbed(other_run=ALIKE), State(tree(END), b""))
+    look.handoff(killed(7), State(tree({}), b""), Deadlines(resume_s=1.0, check_s=20.0))
+    assert given == [120.0]
+
+
 def changed(
     now: Mapping[bytes, Node],
     crash: Mapping[bytes, Node] | None = None,
@@ -57,8 +73,8 @@ def changed(
 ) -> list[str] | None:
     """The outputs that differ, with how."""
     bench = cast("Bench", Slot(tree(now), **fields))
-    looks = Looks(bench, undisturbed(other_run=other), State(tree(END), b""))
-    seen = looks.output_changes(AGAIN, State(tree(crash or {}), b""))
+    look = Looks(bench, undisturbed(other_run=other), State(tree(END), b""))
+    seen = look.output_changes(AGAIN, State(tree(crash or {}), b""))
     return None if seen is None else [f"{one.path}: {one.change}" for one in seen]
 
 
@@ -94,8 +110,8 @@ def test_what_differs(now: dict[bytes, Node], text: str) -> None:
 )
 def test_whether_it_is_as_long_as_it_was(now: Node, same_size: bool) -> None:
     bench = cast("Bench", Slot(tree({**END, b"out": now})))
-    looks = Looks(bench, undisturbed(other_run=ALIKE), State(tree(END), b""))
-    changes = looks.output_changes(AGAIN, State(tree({}), b"")) or ()
+    look = Looks(bench, undisturbed(other_run=ALIKE), State(tree(END), b""))
+    changes = look.output_changes(AGAIN, State(tree({}), b"")) or ()
     assert [(change.path, change.same_size) for change in changes] == [("out", same_size)]
     assert all(change.digest for change in changes)
 
@@ -133,9 +149,9 @@ def test_nobody_looks_where_nothing_can_be_compared() -> None:
 
 def test_a_resume_that_failed_is_not_looked_at() -> None:
     bench = cast("Bench", Slot(tree({})))
-    looks = Looks(bench, undisturbed(other_run=OtherRun(events=EVENTS)), State(tree(END), b""))
+    look = Looks(bench, undisturbed(other_run=OtherRun(events=EVENTS)), State(tree(END), b""))
     failed = tried(killed(7), ran(1), events_before=EVENTS[:3], events_after=EVENTS[2:])
-    assert looks.output_changes(failed, State(tree({}), b"")) is None
+    assert look.output_changes(failed, State(tree({}), b"")) is None
 
 
 def test_two_undisturbed_runs_are_held_against_each_other() -> None:

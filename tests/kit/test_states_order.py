@@ -78,8 +78,8 @@ def _ids(made: Plan) -> list[str]:
 def test_order_of_an_atomic_write() -> None:
     made = _plan(ATOMIC_WRITE)
     ids = _ids(made)
-    # One per operation and kind: both ends, the middle (a write: its middle cut too), the rest.
-    assert ids[:6] == ["0.kill", "5.kill", "2.kill", "2.torn-4", "1.kill", "4.kill"]
+    # One per operation and kind: the kills, both ends and the middle first; then the first cut.
+    assert ids[:6] == ["0.kill", "5.kill", "2.kill", "1.kill", "4.kill", "2.torn-4"]
     # Then the first, the last and the newline's cut of each write, then what is left.
     assert ids[6:9] == ["2.torn-1", "2.torn-8", "2.torn-3"]
     assert sorted(ids[9:]) == ["2.torn-2", "2.torn-5", "2.torn-6", "2.torn-7"]

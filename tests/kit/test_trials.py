@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from checkpoint_contracts.evidence import Execution, Trial, TrialKind
+from checkpoint_contracts.evidence import Execution, Trial, TrialKind, Variant
 from checkpoint_contracts.trial import Command, Leg
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases import trials
+from pytest_checkpoint.phases.bench import Bench, Deadlines
 from pytest_checkpoint.phases.control import Control
-from pytest_checkpoint.phases.trial_plan import PlannedTrial
-from pytest_checkpoint.phases.trials import Tried, try_all
+from pytest_checkpoint.phases.trial_plan import PlannedTrial, possible
+from pytest_checkpoint.phases.trials import Tried, conduct, try_all
+from pytest_checkpoint.phases.variants import variant
 from pytest_checkpoint.report.progress import SilentProgress
+from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.subject import Subject
+from pytest_checkpoint.tree.image import Image
 from tests.kit.test_trial_plan import many, recorded
 
 ONCE, ALWAYS = TrialKind.RAISES_ONCE, TrialKind.RAISES_ALWAYS
@@ -42,7 +47,9 @@ class Laboratory:
         monkeypatch.setattr(trials, "conduct", self._conduct)
         monkeypatch.setattr(trials, "time", self.clock)
 
-    def _conduct(self, bench: Any, control: Any, source: Any, planned: PlannedTrial) -> Any:
+    def _conduct(
+        self, bench: Any, control: Any, source: Any, planned: PlannedTrial, variants: Any
+    ) -> Any:
         self.clock.now_s += 1
         self.made.append(planned.point.operation)
         hung = planned.kind in self.hangs
@@ -107,3 +114,124 @@ def test_after_two_hangs_a_kind_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
     assert sum(one.kind is ALWAYS for one in tried.trials) == 5
     once = tried.coverage[ONCE]
     assert (once.explored, len(once.known_hangs), once.unreached) == (2, 3, ())
+
+
+# --- how often, and how long, a command of the subject's is tried ---
+
+REFUSED, ENDED, SHOT = (1, False), (0, False), (None, True)
+"""How an execution ends: its exit code, and whether the kit killed it."""
+
+
+class Workshop:
+    """In place of a bench: its executions end as the test says, one after the other."""
+
+    def __init__(
+        self, *ends: tuple[int | None, bool], resume_attempts: int = 1, again: tuple[str, ...] = ()
+    ) -> None:
+        """``again``: what a resume says."""
+        self.commands: list[str] = []
+        self._again = again
+        self.deadlines_s: list[float] = []
+        self._ends = list(ends)
+        command = ("resume", "{workspace}")
+        self.subject = Subject(
+            name="job",
+            run=("run", "{workspace}"),
+            resume=command,
+            check=command,
+            changed=(("changed", "{workspace}"),),
+            resume_attempts=resume_attempts,
+            working_directory=Path(),
+        )
+        self.options = Options(rootdir=Path(), attempts=2)
+        self.client = SimpleNamespace(events=SimpleNamespace(read_bytes=lambda: b""))
+
+    def attempt(self, command: tuple[str, ...], deadline_s: float, **_: Any) -> Any:
+        self.commands.append(command[0])
+        self.deadlines_s.append(deadline_s)
+        exit_code, killed = self._ends.pop(0)
+        return Execution(exit_code=exit_code, signal=9 if killed else None), killed
+
+    def put(self, state: State) -> None: ...
+
+    def put_nothing(self) -> None: ...
+
+    def setup(self) -> None: ...
+
+    def new_events(self, before: bytes) -> tuple[str, ...]:
+        return self._again if self.commands[-1] == "resume" else ()
+
+    def state(self) -> State:
+        return State(Image({}), b"")
+
+    def check(self, deadline_s: float) -> Execution:
+        return Execution(exit_code=0)
+
+    def conduct(self, kind: TrialKind, *variants: Variant) -> Trial:
+        recording, reference = recorded(*many(1))
+        control = Control(
+            reference=reference,
+            recording=recording,
+            start=self.state(),
+            deadlines=Deadlines(resume_s=10.0, check_s=10.0),
+            unreadable=(),
+            notes=(),
+        )
+        source = SimpleNamespace(state=lambda _: State(Image({}), b"start s0\ndone s0\n"))
+        (planned, *_) = possible(recording, reference, {kind}, 1)
+        bench = cast("Bench", self)
+        trial, _left = conduct(bench, control, cast("Any", source), planned, variants)
+        assert not self._ends
+        return trial
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends", "commands"),
+    [
+        (ONCE, (REFUSED, REFUSED, ENDED), "run resume resume"),
+        (ALWAYS, (REFUSED, REFUSED, REFUSED), "run resume resume"),
+        (TrialKind.KILLED_ALWAYS, (SHOT, REFUSED, SHOT, SHOT), "run resume resume resume"),
+        (TrialKind.KILLED_ALWAYS, (SHOT, REFUSED, REFUSED), "run resume resume"),
+        (TrialKind.CHANGED, (REFUSED, ENDED), "changed changed"),
+        (TrialKind.CHANGED, (REFUSED, REFUSED, ENDED), "changed changed resume"),
+    ],
+)
+def test_a_resume_is_tried_as_often_as_the_subject_says(
+    kind: TrialKind, ends: tuple[tuple[int | None, bool], ...], commands: str
+) -> None:
+    """One that ends badly at first, each time, has neither a budget nor noticed a change."""
+    workshop = Workshop(*ends, resume_attempts=2)
+    workshop.conduct(kind)
+    assert " ".join(workshop.commands) == commands
+
+
+def test_a_changed_pipeline_may_take_as_long_as_it_takes() -> None:
+    """Longer than the original: it has a stage more, say."""
+    done = Execution(exit_code=0, wall_s=100.0)
+    slow = Variant(number=1, command="changed", run=done, check=done, events=())
+    workshop = Workshop(ENDED)
+    workshop.conduct(TrialKind.CHANGED, slow)
+    assert workshop.deadlines_s == [3000.0]
+    workshop = Workshop(ENDED)
+    workshop.conduct(TrialKind.CHANGED)
+    assert workshop.deadlines_s == [60.0]
+
+
+def test_what_is_run_again_after_a_refusal_is_tried_without_it_too() -> None:
+    workshop = Workshop(REFUSED, ENDED, ENDED, again=("start s0", "done s0"))
+    trial = workshop.conduct(TrialKind.CHANGED)
+    assert " ".join(workshop.commands) == "changed resume resume"
+    assert [leg.events for leg in trial.unspoilt] == [("start s0", "done s0")]
+    workshop = Workshop(REFUSED, ENDED)
+    assert not workshop.conduct(TrialKind.CHANGED).unspoilt
+
+
+def test_a_changed_pipeline_brings_the_events_of_both_its_runs() -> None:
+    """A stage that is in one of them only is there by chance."""
+    workshop = Workshop(ENDED, ENDED)
+    said = iter([b"start x1\n", b"start x2\ndone x2\n"])
+    workshop.client.events.read_bytes = lambda: next(said)
+    _, reference = recorded(*many(1))
+    control = cast("Any", SimpleNamespace(reference=reference))
+    found = variant(cast("Bench", workshop), control, 1)
+    assert (found.other_events, found.events) == (("start x1",), ("start x2", "done x2"))

@@ -1,0 +1,135 @@
+"""The processes below this one: who they are, what they use, and how all of them are ended.
+
+This process is a subreaper, so whoever loses its parent becomes its child. A *spared* child, and
+what is below it, is none of the subject's: the interpreter from which warm starts are forked, and
+the supervisor that owns it.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Iterable, Set
+from pathlib import Path
+from typing import Final
+
+NOBODY: Final[frozenset[int]] = frozenset()
+
+
+def end_descendants(spared: Set[int] = NOBODY) -> None:
+    """SIGKILL every descendant but the spared, until none is left, and reap them."""
+    while children(spared):
+        below = descendants(spared)
+        family = {os.getpid(), *below}
+        for process in below:
+            _kill(process, family)
+        for process in children(spared):
+            if process in family:
+                _reap(process)
+
+
+def _reap(process: int) -> None:
+    try:
+        os.waitpid(process, 0)
+    except ChildProcessError:
+        return  # somebody was quicker: nobody's child any more
+
+
+def children(spared: Set[int] = NOBODY) -> list[int]:
+    """Children of this process, ended ones that nobody has waited for among them.
+
+    None is missed: only waiting for a child takes it off the kernel's list, and only we wait.
+    """
+    try:
+        names = Path("/proc/thread-self/children").read_bytes().split()
+    except FileNotFoundError:  # a kernel built without it
+        parent = os.getpid()
+        return [one for one in descendants(spared) if _parent_of(one) == parent]
+    return [process for process in map(int, names) if process not in spared]
+
+
+def _kill(process: int, family: set[int]) -> None:
+    """SIGKILL, unless the number belongs to somebody else by now."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        if _parent_of(process) in family:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(handle)
+
+
+def descendants(spared: Set[int] = NOBODY) -> list[int]:
+    """All processes below this one, by /proc; not the spared ones, nor those below them."""
+    parents: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            parent = _parent_of(int(name))
+            if parent is not None:
+                parents.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    queue = [os.getpid()]
+    while queue:
+        born = [process for process in parents.get(queue.pop(), []) if process not in spared]
+        found += born
+        queue += born
+    return found
+
+
+def names(processes: Iterable[int]) -> list[str]:
+    """Number and command line of each that still lives."""
+    found = []
+    for process in processes:
+        try:
+            command = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ")
+        except OSError:
+            continue  # it ended just now
+        found.append(f"{process} ({command.decode(errors='replace').strip()[:80]})")
+    return found
+
+
+def is_mapped(identity: tuple[int, int]) -> bool:
+    """Whether a descendant maps the file with these (st_dev, st_ino), or may do so."""
+    device, inode = identity
+    wanted = b" %02x:%02x %d " % (os.major(device), os.minor(device), inode)
+    below = descendants()
+    for process in below:
+        try:
+            with open(f"/proc/{process}/maps", "rb") as file:
+                if wanted in file.read():
+                    return True
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        except OSError:
+            return True
+    return descendants() != below  # somebody was born, or died, meanwhile: next time
+
+
+def _stat(process: int) -> list[bytes] | None:
+    """Fields of /proc/PID/stat after the name, the state first; None if it has gone."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rsplit(b")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def _parent_of(process: int) -> int | None:
+    fields = _stat(process)
+    return int(fields[1]) if fields else None
+
+
+def user_cpu(spared: Set[int] = NOBODY) -> float:
+    """User CPU seconds of all descendants but the spared so far, those waited for among them."""
+    ticks = 0
+    for process in descendants(spared):
+        fields = _stat(process)
+        if fields:
+            ticks += int(fields[11]) + int(fields[13])
+    waited_for = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    return waited_for + ticks / os.sysconf("SC_CLK_TCK")

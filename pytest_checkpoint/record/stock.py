@@ -1,0 +1,38 @@
+"""What lies in the slot when an execution begins, and the recorder that starts from it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from pytest_checkpoint.record.journal import Journal
+from pytest_checkpoint.record.kill_switch import KillSwitch
+from pytest_checkpoint.record.policy import Policy
+from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.request import Request
+from pytest_checkpoint.record.tracked import EVENTS, TrackedTree, identity_of
+from pytest_checkpoint.tree.capture import capture
+
+
+def take_stock(request: Request, slot: str, stack: ExitStack) -> Recorder:
+    """Take stock of the slot as it is now, and begin the recording if one is wanted."""
+    wanted = request.recording is not None
+    start = capture(Path(slot), exclude=frozenset({EVENTS}), content=wanted)
+    events = Path(slot, os.fsdecode(EVENTS))
+    tree = TrackedTree(start.image, dict(start.identities), identity_of(events.stat()))
+    journal = None
+    if request.recording is not None:
+        journal = stack.enter_context(
+            Journal(Path(request.recording), start.image, events.read_bytes(), slot)
+        )
+    switch = KillSwitch.of(request, events)
+    policy = Policy(
+        allow_network=request.allow_network,
+        allow_outside=tuple(Path(path) for path in request.allow_outside),
+    )
+    recorder = Recorder(
+        slot=Path(slot), tree=tree, policy=policy, journal=journal, on_step=switch.after
+    )
+    stack.callback(recorder.mapped.close)
+    return recorder
