@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Mapping
 
 from checkpoint_contracts import (
@@ -29,7 +30,7 @@ from pytest_checkpoint.phases.control import (
     control_run,
     resumed_when_finished,
 )
-from pytest_checkpoint.phases.estimate import estimate
+from pytest_checkpoint.phases.estimate import all_would_take, estimate
 from pytest_checkpoint.phases.explore import (
     NOTHING_EXPLORED,
     Exploration,
@@ -118,8 +119,10 @@ class Examiner:
             evidence = tried.added_to(self._evidence(control, exploration, source))
             return replays.added_to(evidence, contracts_of(self._options))
 
+        begun = time.monotonic()
         exploration = explore(self._bench, control, source, planned, self._progress, warmth)
         self._note_fall_back(warmth)
+        self._notes += all_would_take(exploration.coverage, time.monotonic() - begun, self._options)
         evidence = replayed(exploration)
         doubtful = exploration.unlike or doubt(
             evidence, contracts_of(self._options), exploration.warm, control.deadlines
