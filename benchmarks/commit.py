@@ -110,6 +110,7 @@ def scale(folder: Path) -> list[str]:
     """Print what a stage costs in short and long pipelines, and what loading the longest takes."""
     print("\nstages of one pipeline, each returning a small dict")
     each: list[float] = []
+    load_s = 0.0
     for stages in SCALES:
         own = folder / "scale"
         own.mkdir()

@@ -151,21 +151,20 @@ class Luigi(Way):
     def batch(self, folder: Path, payloads: Sequence[Any]) -> float:
         luigi = _imported("luigi")
 
-        class Stage(luigi.Task):  # type: ignore[misc, name-defined]
-            number = luigi.IntParameter()
+        def requires(self: Any) -> Any:
+            return stage(number=self.number - 1) if self.number else []
 
-            def requires(self) -> Any:
-                return Stage(number=self.number - 1) if self.number else []
+        def output(self: Any) -> Any:
+            return luigi.LocalTarget(folder / f"stage-{self.number}", format=luigi.format.Nop)
 
-            def output(self) -> Any:
-                return luigi.LocalTarget(folder / f"stage-{self.number}", format=luigi.format.Nop)
+        def run(self: Any) -> None:
+            with self.output().open("w") as file:
+                file.write(_bytes(payloads[self.number]))
 
-            def run(self) -> None:
-                with self.output().open("w") as file:
-                    file.write(_bytes(payloads[self.number]))
-
+        parts = {"requires": requires, "output": output, "run": run}
+        stage = type("Stage", (luigi.Task,), {"number": luigi.IntParameter(), **parts})
         begun = time.perf_counter()
-        luigi.build([Stage(number=len(payloads) - 1)], local_scheduler=True, log_level="CRITICAL")
+        luigi.build([stage(number=len(payloads) - 1)], local_scheduler=True, log_level="CRITICAL")
         return time.perf_counter() - begun
 
 
@@ -187,19 +186,20 @@ class Dbos(Way):
                 }
             )
 
-            @DBOS.step()  # type: ignore[untyped-decorator]
             def stage(number: int) -> str:
                 return _bytes(payloads[number]).decode("latin-1")
 
-            @DBOS.workflow()  # type: ignore[untyped-decorator]
+            step = DBOS.step()(stage)
+
             def flow() -> float:
                 begun = time.perf_counter()
                 for number in range(len(payloads)):
-                    stage(number)
+                    step(number)
                 return time.perf_counter() - begun
 
+            workflow = DBOS.workflow()(flow)
             DBOS.launch()
-            took_s = float(flow())
+            took_s = float(workflow())
             DBOS.destroy(destroy_registry=True)
         return took_s
 
@@ -215,18 +215,18 @@ class Duravoke(Way):
         kept = duravoke.PersistedKKV(str(folder / "state.json"))
         durable = duravoke.Duravoke(kept, duravoke.JSONSerializer())
 
-        @durable.duravoke  # type: ignore[untyped-decorator]
         async def stage(number: int) -> str:
             return _bytes(payloads[number]).decode("latin-1")
 
-        @durable.duravoke  # type: ignore[untyped-decorator]
+        step = durable.duravoke(stage)
+
         async def flow() -> float:
             begun = time.perf_counter()
             for number in range(len(payloads)):
-                await stage(number)
+                await step(number)
             return time.perf_counter() - begun
 
-        return float(asyncio.run(flow()))
+        return float(asyncio.run(durable.duravoke(flow)()))
 
 
 YARDSTICK = Replace()

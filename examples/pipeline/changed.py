@@ -2,7 +2,7 @@
 
 import sys
 
-from job import assemble, frames, render, research, titles  # type: ignore[import-not-found]
+from job import assemble, frames, render, research, titles
 
 from checkpoint_runtime import CheckpointRuntimeError, Context, Pipeline
 

@@ -12,6 +12,7 @@ from checkpoint_runtime.errors import (
     ChangedPipelineError,
     CheckpointRuntimeError,
     CommitError,
+    ContextError,
     DamagedStateError,
     DefinitionError,
     EnvironmentVariableError,
@@ -25,17 +26,20 @@ from checkpoint_runtime.errors import (
     WorkspaceError,
 )
 from checkpoint_runtime.pipeline import Pipeline
-from checkpoint_runtime.progress import Progress
+from checkpoint_runtime.progress import FailedAttempt, Progress
 from checkpoint_runtime.status import StageState, StageStatus, Status
+from checkpoint_runtime.termination import Terminated
 
 __all__ = [
     "ChangedPipelineError",
     "CheckpointRuntimeError",
     "CommitError",
     "Context",
+    "ContextError",
     "DamagedStateError",
     "DefinitionError",
     "EnvironmentVariableError",
+    "FailedAttempt",
     "FailedBeforeError",
     "ForeignStateError",
     "Pipeline",
@@ -49,5 +53,6 @@ __all__ = [
     "StageValueError",
     "StateError",
     "Status",
+    "Terminated",
     "WorkspaceError",
 ]

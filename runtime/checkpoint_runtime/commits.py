@@ -8,32 +8,45 @@ from pathlib import Path
 from typing import Any
 
 from checkpoint_runtime import codec
+from checkpoint_runtime.errors import CommitError
 from checkpoint_runtime.fingerprints import fingerprint, fingerprint_with_items
 from checkpoint_runtime.handoff import Handoff
 from checkpoint_runtime.plan import Plan
+from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stages import Stage, item_name
 from checkpoint_runtime.state.facts import Kept
 from checkpoint_runtime.state.log import StateLog
 from checkpoint_runtime.state.side_files import SideFiles
-from checkpoint_runtime.stored import digest_of, digest_of_items, encoded_value, files_of
+from checkpoint_runtime.stored import (
+    Stored,
+    digest_of,
+    digest_of_items,
+    encoded_value,
+    files_of,
+)
 
 
 class Commits:
     """The commits of one run. On return from each, what it names survives every crash."""
 
     def __init__(
-        self, workspace: Path, log: StateLog, plan: Plan, *, parameters_digest: str
+        self,
+        workspace: Path,
+        log: StateLog,
+        plan: Plan,
+        *,
+        parameters_digest: str,
+        remedies: Remedies,
     ) -> None:
         self._log = log
         self._history = log.history
         self._plan = plan
         self._parameters_digest = parameters_digest
         self._side_files = SideFiles(workspace)
-        self._handoff = Handoff(workspace, log.history)
+        self._stored = Stored(log.history, self._side_files, remedies)
+        self._handoff = Handoff(workspace, log.history, remedies)
         self._referred = log.history.referred()
         """Side files that belong to something done."""
-        self.begun: str | None = None
-        """A stage whose attempt is recorded and has not been made."""
 
     def open(self) -> None:
         """Find what is done whole, remove what a crash left, bring the handoff in step.
@@ -41,15 +54,19 @@ class Commits:
         :raises StateError: a side file is missing or has another size.
         :raises CommitError: something could not be removed or written.
         """
-        self._side_files.require(self._referred)
+        self._stored.require_files()
         self._side_files.sweep(self._referred)
-        self._handoff.open(self._plan.upcoming())
+        self._handoff.open(self._plan.outlook())
 
     def attempt(self, stage: Stage) -> None:
         """An attempt is about to be made, unless that stands in the log already."""
-        if self.begun != stage.name:
-            self._log.append({"attempt": stage.name})
-        self.begun = None
+        if self._plan.begun == stage.name:
+            return
+        self._log.append({"attempt": stage.name})
+        self._plan.begun = stage.name
+        if self._history.attempts[stage.name] > 1:
+            # The first one follows from what is next; how often it was tried is news.
+            self._handoff.write(self._plan.outlook())
 
     def stage(self, stage: Stage, value: object, took_s: float) -> None:
         """A stage is done.
@@ -66,10 +83,11 @@ class Commits:
         digest = digest_of_items(items)
         self._done(stage, took_s, digest, codec.Encoded("null"), {"items": len(items)})
 
-    def item(self, stage: Stage, index: int, key: str, value: object) -> None:
+    def item(self, stage: Stage, index: int, key: str, value: object, *, of: int) -> None:
         """An item of a mapped stage is done.
 
         :param key: digest of what it was made of.
+        :param of: how many items there are.
         :raises StageValueError: its value cannot be kept; nothing has been recorded.
         """
         name = item_name(stage.name, index)
@@ -79,6 +97,7 @@ class Commits:
         record: dict[str, Any] = {
             "item": stage.name,
             "index": index,
+            "of": of,
             "key": key,
             "version": was.version,
             "inputs": was.inputs,
@@ -93,19 +112,45 @@ class Commits:
         """These items are done no longer: they have changed, or there are fewer now."""
         if indices:
             self._log.append({"dropped": stage.name, "items": sorted(indices)})
-            self._handoff.remake(self._plan.upcoming())
+            self._handoff.remake(self._plan.outlook())
 
-    def failure(self, stage: Stage, error: str) -> None:
-        """An attempt failed."""
-        self._log.append({"failed": stage.name, "error": error, "at": _now()})
-        self._handoff.write(self._plan.upcoming())
+    def failure(
+        self, stage: Stage, error: str, *, index: int | None = None, where: str | None = None
+    ) -> None:
+        """An attempt failed.
 
-    def release(self, stage: Stage) -> None:
-        """The user ended an attempt: it does not count, nor does one that was never made."""
-        released = self.begun if stage.name in self._history.done else stage.name
-        # Where the interrupt struck within an append, what is in the log is not known.
-        if released is not None and self._log.usable:
-            self._log.append({"released": released})
+        :param index: of the item that was under way.
+        :param where: the last line of the stage's own code.
+        """
+        record: dict[str, Any] = {"failed": stage.name, "error": error, "at": _now()}
+        if index is not None:
+            record["index"] = index
+        if where is not None:
+            record["where"] = where
+        self._log.append(record)
+        self._plan.begun = None
+        self._handoff.write(self._plan.outlook())
+
+    def release(self) -> bool:
+        """An attempt that is under way was none: it was ended from outside, or never made.
+
+        :returns: False if it counts all the same, since that could not be recorded.
+        """
+        if self._plan.begun is None:
+            return True
+        # Where an interrupt struck within an append, what is in the log is not known.
+        if not self._log.usable:
+            return False
+        try:
+            self._log.append({"released": self._plan.begun})
+        except CommitError:
+            return False
+        self._plan.begun = None
+        try:
+            self._handoff.write(self._plan.outlook())
+        except CommitError:
+            return True  # the next run makes it again from the log
+        return True
 
     def _done(
         self,
@@ -134,7 +179,7 @@ class Commits:
         if following is not None:
             record["next"] = following
         self._log.append(record, value=encoded.text)
-        self.begun = following
+        self._plan.begun = following
         self._tell(stage.name, self._history.done[stage.name].kept)
 
     def _write_files(self, encoded: codec.Encoded) -> None:
@@ -144,7 +189,7 @@ class Commits:
     def _tell(self, name: str, kept: Kept) -> None:
         self._referred.update(kept.files)
         self._handoff.add(name, kept)
-        self._handoff.write(self._plan.upcoming())
+        self._handoff.write(self._plan.outlook())
 
 
 def _now() -> str:

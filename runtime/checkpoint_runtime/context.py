@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from checkpoint_runtime.errors import ContextError
+
 
 class Results(Mapping[str, Any]):
     """Stage name → what the stage returned.
@@ -22,7 +24,7 @@ class Results(Mapping[str, Any]):
     def __getitem__(self, stage: str) -> Any:
         if stage not in self._loaded:
             if stage not in self._names:
-                raise KeyError(self._unknown(stage))
+                raise self._unknown(stage)
             self._loaded[stage] = self._load(stage)
         return self._loaded[stage]
 
@@ -38,8 +40,8 @@ class Results(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self._names))})"
 
-    def _unknown(self, stage: str) -> str:
-        return f"{stage!r} is not a stage that is done by now"
+    def _unknown(self, stage: str) -> KeyError:
+        return KeyError(f"{stage!r} is not a stage that is done by now")
 
 
 class Context(Results):
@@ -51,12 +53,17 @@ class Context(Results):
         stage: str,
         attempt: int,
         inputs: Sequence[str],
+        stages: Sequence[str],
         load: Callable[[str], Any],
         parameters: Mapping[str, Any],
         workspace: Path,
         scratch: Callable[[], Path],
     ) -> None:
+        """
+        :param stages: all of the pipeline, in their order.
+        """
         super().__init__(inputs, load)
+        self._stages = stages
         self.stage = stage
         """Its own name."""
         self.attempt = attempt
@@ -72,9 +79,16 @@ class Context(Results):
         """A directory of this stage's own: empty at each attempt, gone once the stage is done."""
         return self._scratch()
 
-    def _unknown(self, stage: str) -> str:
-        return (
-            f"{stage!r} is not an input of {self.stage!r}: name it, "
-            f"after={[*self._names, stage]!r}. A stage is given what it names, so that a resume "
-            "knows what it was made of"
+    def _unknown(self, stage: str) -> KeyError:
+        asked = f"stage {self.stage!r} asked for {stage!r}, which"
+        if stage not in self._stages:
+            return ContextError(f"{asked} is no stage of its pipeline.")
+        if self._stages.index(stage) >= self._stages.index(self.stage):
+            return ContextError(
+                f"{asked} is not defined before it: a stage is given what earlier ones returned. "
+                f"Define {stage!r} first, then name it, after={[*self._names, stage]!r}."
+            )
+        return ContextError(
+            f"{asked} is not an input of it: name it, after={[*self._names, stage]!r}. A stage is "
+            "given what it names, so that a resume knows what it was made of."
         )

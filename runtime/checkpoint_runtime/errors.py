@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
+
+from checkpoint_runtime.texts import ended, told
 
 
 class CheckpointRuntimeError(Exception):
@@ -12,6 +15,16 @@ class CheckpointRuntimeError(Exception):
 
 class DefinitionError(CheckpointRuntimeError):
     """The pipeline itself is wrong: no stages, a stage without a usable name, a name twice."""
+
+
+class ContextError(DefinitionError, KeyError):
+    """A stage asked its context for what it does not name as an input. Tried again, it would again.
+
+    A KeyError too: ``context.get(name)`` gives None.
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class WorkspaceError(CheckpointRuntimeError):
@@ -24,6 +37,9 @@ class EnvironmentVariableError(CheckpointRuntimeError):
 
 class StageError(CheckpointRuntimeError):
     """Base of what ends a run at a stage."""
+
+    used_up = False
+    """Whether it has no attempts left."""
 
     def __init__(self, stage: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +55,7 @@ class StageValueError(StageError):
             if given
             else "returned a value that cannot be kept"
         )
-        super().__init__(stage, f"stage {stage!r} {what}: {where} {problem}.")
+        super().__init__(stage, ended(f"stage {stage!r} {what}: {where} {problem}"))
         self.where = where
         """The place within the value: ``value['frames'][2]``."""
         self.problem = problem
@@ -48,14 +64,36 @@ class StageValueError(StageError):
 class StageFailedError(StageError):
     """A stage raised: the cause is the exception. What was done before it is kept."""
 
-    def __init__(self, stage: str, error: str, *, tried: int, attempts: int) -> None:
-        left = attempts - tried
-        if left > 0:
-            ahead = f"resume tries it again ({tried} of {attempts} attempts used)."
+    def __init__(
+        self,
+        stage: str,
+        error: str,
+        *,
+        tried: int,
+        attempts: int,
+        rerun: str,
+        item: str | None = None,
+        where: str | None = None,
+        kept_going: bool = False,
+    ) -> None:
+        """
+        :param rerun: what clears it, once its attempts are used up.
+        :param kept_going: stages that are not built on it were run all the same.
+        """
+        self.used_up = tried >= attempts
+        if self.used_up:
+            ahead = f"{used_up_words(attempts)}: see to the cause, then clear it: {rerun}"
         else:
-            ahead = f"its {attempts} attempts are used up: see to the cause, then rerun it."
-        super().__init__(stage, f"stage {stage!r} failed: {error}. Nothing after it ran; {ahead}")
+            ahead = f"resume tries it again ({tried} of {attempts} attempts used)."
+        happened = ended(f"stage {stage!r} failed: {told(error, item, where)}")
+        behind = "Nothing that is built on it ran" if kept_going else "Nothing after it ran"
+        super().__init__(stage, f"{happened} {behind}; {ahead}")
         self.error = error
+        """Kind and text of the exception."""
+        self.item = item
+        """``embed[3]``: the item of a mapped stage that raised."""
+        self.where = where
+        """``film.py:33 in embed``: the last line of the stage's own code."""
         self.tried = tried
         """Attempts made in all, deaths among them."""
         self.attempts = attempts
@@ -65,49 +103,101 @@ class StageFailedError(StageError):
 class FailedBeforeError(StageError):
     """``run`` met a stage that had failed in an earlier run; ``resume`` would try it again."""
 
-    def __init__(self, stage: str, error: str) -> None:
+    def __init__(
+        self, stage: str, error: str, *, item: str | None = None, where: str | None = None
+    ) -> None:
         super().__init__(
             stage,
-            f"stage {stage!r} has failed: {error}. Nothing was run: resume tries it again, "
-            "and skips what is done.",
+            f"{ended(f'stage {stage!r} has failed: {told(error, item, where)}')} Nothing was run: "
+            "resume tries it again, and skips what is done.",
         )
         self.error = error
+        self.item = item
+        self.where = where
 
 
 class PoisonedStageError(StageError):
-    """A stage has used up its attempts, by exceptions or by deaths: nothing was run."""
+    """A stage has used up its attempts, by exceptions or by deaths: it was not begun again."""
 
-    def __init__(self, stage: str, *, attempts: int, last_error: str | None) -> None:
+    used_up = True
+
+    def __init__(
+        self,
+        stage: str,
+        *,
+        attempts: int,
+        last_error: str | None,
+        rerun: str,
+        item: str | None = None,
+        where: str | None = None,
+    ) -> None:
+        """
+        :param rerun: what clears it.
+        """
         last = (
-            f"the last error: {last_error}"
+            f"the last error: {told(last_error, item, where)}"
             if last_error is not None
-            else "it never raised: the process died each time (killed, out of memory?)"
+            else NEVER_RAISED
         )
+        times = "once" if attempts == 1 else f"{attempts} times"
         super().__init__(
             stage,
-            f"stage {stage!r} was begun {attempts} times and never finished; {last}. It is not "
-            f"tried again by itself. See to the cause, then clear it: checkpoint-runtime rerun "
-            f"… {stage}, or pipeline.rerun(workspace, {stage!r}).",
+            f"{ended(f'stage {stage!r} was begun {times} and never finished; {last}')} It is not "
+            f"tried again by itself. See to the cause, then clear it: {rerun}",
         )
         self.attempts = attempts
         self.last_error = last_error
+        self.item = item
+        self.where = where
+
+
+NEVER_RAISED = "it never raised: the process died each time (killed, out of memory?)"
+
+
+def used_up_words(attempts: int) -> str:
+    return (
+        "its only attempt is used up" if attempts == 1 else f"its {attempts} attempts are used up"
+    )
 
 
 class ChangedPipelineError(CheckpointRuntimeError):
     """What is recorded as done was done by another pipeline than this one: nothing was run."""
 
-    def __init__(self, path: Path, changes: Sequence[str]) -> None:
+    def __init__(
+        self, path: Path, changes: Sequence[str], *, gone: Sequence[str], rerun_from: str | None
+    ) -> None:
+        """
+        :param gone: what is recorded, and is no stage now.
+        :param rerun_from: the stage from which all that has changed can be run again, if one is.
+        """
         shown = "; ".join(changes[:5])
         if len(changes) > 5:
             shown += f"; and {len(changes) - 5} more"
         super().__init__(
-            f"{path}: the pipeline has changed since: {shown}. Nothing was run. Run the changed "
-            "part again (--rerun-from STAGE, rerun_from=), or keep what is done as it is "
-            "(--accept-changed, accept_changed=True)."
+            f"{path}: the pipeline has changed since: {shown}. Nothing was run. "
+            f"{_ways_on(gone, rerun_from)}"
         )
         self.path = path
         self.changes = tuple(changes)
         """A sentence without a full stop each."""
+        self.rerun_from = rerun_from
+
+
+def _ways_on(gone: Sequence[str], rerun_from: str | None) -> str:
+    accept = "--accept-changed, accept_changed=True"
+    if gone:
+        names = ", ".join(map(repr, gone[:5])) + (" …" if len(gone) > 5 else "")
+        return (
+            f"Take the change back, or keep the rest as it is done and drop what is recorded of "
+            f"{names} ({accept})."
+        )
+    keep = f"keep what is done as it is ({accept})"
+    if rerun_from is not None:
+        return (
+            f"Run the changed part again (--rerun-from {shlex.quote(rerun_from)}, "
+            f"rerun_from={rerun_from!r}), or {keep}."
+        )
+    return f"No one stage has all of that built on it: {keep}, or take another workspace."
 
 
 class StateError(CheckpointRuntimeError):

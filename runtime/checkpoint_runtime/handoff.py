@@ -16,19 +16,23 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from checkpoint_runtime.errors import NEVER_RAISED
+from checkpoint_runtime.plan import Outlook, Tried
+from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stages import item_name
 from checkpoint_runtime.state.durable import ALL_RECORDED, commit_error, make_directory
 from checkpoint_runtime.state.facts import Kept
-from checkpoint_runtime.state.log import FILE_NAME
+from checkpoint_runtime.state.fresh import HANDOFF_NAME as JSON_NAME
+from checkpoint_runtime.state.fresh import LOG_NAME as FILE_NAME
+from checkpoint_runtime.state.fresh import VALUES_NAME as VALUES
 from checkpoint_runtime.state.records import History
-from checkpoint_runtime.state.side_files import FOLDER_NAME as VALUES
 from checkpoint_runtime.state.swapped_file import SwappedFile
+from checkpoint_runtime.stored import all_kept
+from checkpoint_runtime.texts import told
 
-JSON_NAME: Final = "handoff.json"
 MARKDOWN_NAME: Final = "handoff.md"
 PAGES: Final = "handoff"
 PER_PAGE: Final = 16
@@ -45,18 +49,18 @@ class _Entry(NamedTuple):
 class Handoff:
     """The handoff of one workspace, in step with the state's history."""
 
-    def __init__(self, workspace: Path, history: History) -> None:
+    def __init__(self, workspace: Path, history: History, remedies: Remedies) -> None:
         self._history = history
+        self._remedies = remedies
         self._json = SwappedFile(workspace / JSON_NAME)
         self._markdown = SwappedFile(workspace / MARKDOWN_NAME)
         self._folder = workspace / PAGES
         self._pages = 0
         self._recent: list[_Entry] = []
 
-    def open(self, upcoming: Iterable[str]) -> None:
+    def open(self, outlook: Outlook) -> None:
         """Bring it in step with the history. One that is in step already is left alone.
 
-        :param upcoming: stages that can run next.
         :raises CommitError: it could not be written.
         """
         self._markdown.sweep()
@@ -64,15 +68,17 @@ class Handoff:
         done = self._done()
         pages = self._pages_in_step(len(done))
         if pages is None:
-            self.remake(upcoming)
+            self.remake(outlook)
             return
         self._pages = pages
         self._recent = [self._entry(*entry) for entry in done[pages * PER_PAGE :]]
+        # Written while its last attempt was under way, it does not know that a stage is stuck now.
+        if outlook.stuck:
+            self._write_what_differs(outlook)
 
-    def remake(self, upcoming: Iterable[str]) -> None:
+    def remake(self, outlook: Outlook) -> None:
         """Make it anew from the history, in which something has ceased to be done, say.
 
-        :param upcoming: stages that can run next.
         :raises CommitError: it could not be written.
         """
         self._pages, self._recent = 0, []
@@ -81,7 +87,7 @@ class Handoff:
         for number in range(1, self._pages + 1):
             SwappedFile(self._folder / _page_name(number)).sweep()
         self._remove_later_pages()
-        self.write(upcoming)
+        self.write(outlook)
 
     def add(self, name: str, kept: Kept) -> None:
         """One thing more is done; :meth:`write` says so."""
@@ -89,21 +95,24 @@ class Handoff:
         if len(self._recent) > PER_PAGE:
             self._turn_page()
 
-    def write(self, upcoming: Iterable[str]) -> None:
+    def write(self, outlook: Outlook) -> None:
         """
-        :param upcoming: stages that can run next.
         :raises CommitError: it could not be written.
         """
-        following = list(upcoming)
-        self._markdown.write(_bytes(self._as_markdown(following)))
-        self._json.write(_bytes(self._as_json(following)))
+        self._markdown.write(_bytes(self._as_markdown(outlook)))
+        self._json.write(_bytes(self._as_json(outlook)))
+
+    def _write_what_differs(self, outlook: Outlook) -> None:
+        for file, text in (
+            (self._markdown, self._as_markdown(outlook)),
+            (self._json, self._as_json(outlook)),
+        ):
+            if file.content() != _bytes(text):
+                file.write(_bytes(text))
 
     def _done(self) -> list[tuple[str, Kept]]:
         """Everything that is done, in the order of commit."""
-        done = [(stage, done.kept) for stage, done in self._history.done.items()]
-        for stage, items in self._history.items.items():
-            done += [(item_name(stage, index), item.kept) for index, item in items.items()]
-        return sorted(done, key=lambda entry: entry[1].line)
+        return sorted(all_kept(self._history), key=lambda entry: entry[1].line)
 
     def _pages_in_step(self, done: int) -> int | None:
         """How many pages a handoff has that says what the history says; None: make it again."""
@@ -167,7 +176,7 @@ class Handoff:
         row = " | ".join(cell.replace("|", "\\|") for cell in cells)
         return _Entry(json.dumps(entry), f"| {row} |")
 
-    def _as_json(self, following: list[str]) -> str:
+    def _as_json(self, outlook: Outlook) -> str:
         entries = ",\n  ".join(entry.json for entry in self._recent)
         done = f"[\n  {entries}\n]" if entries else "[]"
         head = {
@@ -178,33 +187,70 @@ class Handoff:
             "page": self._pages,
             "pages": [f"{PAGES}/{_page_name(self._pages)}"] if self._pages else [],
         }
-        failed = [
-            {
-                "name": stage,
-                "why": failure.error,
-                "at": failure.at,
-                "attempts": self._history.attempts.get(stage, 0),
-            }
-            for stage, failure in self._history.failures.items()
+        failed = [self._failed(stage) for stage in outlook.tried if stage.failure or stage.stuck]
+        begun = [
+            {"name": stage.name, "attempts": stage.attempts, "budget": stage.budget}
+            for stage in outlook.tried
+            if not (stage.failure or stage.stuck)
         ]
         return (
             f'{json.dumps(head)[:-1]},\n"done": {done},\n'
-            f'"failed": {json.dumps(failed)},\n"next": {json.dumps(following)}}}\n'
+            f'"failed": {json.dumps(failed)},\n"begun": {json.dumps(begun)},\n'
+            f'"next": {json.dumps(outlook.next)}}}\n'
         )
 
-    def _as_markdown(self, following: list[str]) -> str:
+    def _failed(self, stage: Tried) -> dict[str, Any]:
+        failure = stage.failure
+        return {
+            "name": stage.name,
+            "state": "poisoned" if stage.stuck else "failed",
+            "why": failure.error if failure else NEVER_RAISED,
+            "item": _item(stage),
+            "where": failure.where if failure else None,
+            "at": failure.at if failure else None,
+            "attempts": stage.attempts,
+            "budget": stage.budget,
+            "remedy": self._remedy(stage),
+        }
+
+    def _remedy(self, stage: Tried) -> str:
+        return self._remedies.rerun(stage.name) if stage.stuck else self._remedies.resume()
+
+    def _as_markdown(self, outlook: Outlook) -> str:
         lines = [f"# {_code(self._history.pipeline)}", ""]
-        for stage, failure in self._history.failures.items():
-            lines += [f"**{_code(stage)} failed** ({failure.at}): {_code(failure.error)}", ""]
-        if following:
-            lines += [f"**Next:** {', '.join(map(_code, following))}", ""]
-        elif not self._history.failures:
+        for stage in outlook.tried:
+            lines += [self._in_words(stage), ""]
+        if outlook.next:
+            asked = " (with --keep-going)" if outlook.stuck else ""
+            lines += [f"**Next:** {', '.join(map(_code, outlook.next))}{asked}", ""]
+        elif not outlook.tried:
             lines += ["**Everything is done.**", ""]
         lines += ["| done | produced | where |", "| --- | --- | --- |"]
         lines += [entry.markdown for entry in self._recent]
         if self._pages:
             lines += ["", f"Before these: {PAGES}/{_page_name(self._pages)}, and those it names."]
         return "\n".join(lines) + "\n"
+
+    def _in_words(self, stage: Tried) -> str:
+        name, failure = _code(stage.name), stage.failure
+        tried = f"attempt {stage.attempts} of {stage.budget}"
+        if failure is None and not stage.stuck:
+            return f"**{name} was begun** ({tried}): it is running, or its process died."
+        why = _code(told(failure.error, _item(stage), failure.where)) if failure else NEVER_RAISED
+        at = f"{failure.at}, " if failure else ""
+        if not stage.stuck:
+            return f"**{name} failed** ({at}{tried}): {why}"
+        return (
+            f"**{name} is stuck** ({at}{tried}): {why}. It is not tried again by itself. Once the "
+            f"cause is gone: {_code(self._remedy(stage))}"
+        )
+
+
+def _item(stage: Tried) -> str | None:
+    failure = stage.failure
+    if failure is None or failure.item is None:
+        return None
+    return item_name(stage.name, failure.item)
 
 
 def _text(kept: Kept) -> str:

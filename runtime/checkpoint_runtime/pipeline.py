@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from checkpoint_runtime.clearing import Clearing, checked_target, from_stage, of_target
 from checkpoint_runtime.context import Results
-from checkpoint_runtime.errors import DefinitionError, FailedBeforeError, WorkspaceError
-from checkpoint_runtime.events import EventFile
+from checkpoint_runtime.errors import DefinitionError
 from checkpoint_runtime.progress import Progress, Silent
-from checkpoint_runtime.reconcile import reconcile
-from checkpoint_runtime.runner import Runner
+from checkpoint_runtime.remedies import Calls, Remedies
+from checkpoint_runtime.run import Wishes, go_on, results_of
 from checkpoint_runtime.stages import (
     ItemFunction,
     Items,
@@ -21,15 +19,13 @@ from checkpoint_runtime.stages import (
     checked_items,
     checked_name,
 )
-from checkpoint_runtime.state.durable import make_directory, sync_name
-from checkpoint_runtime.state.log import FILE_NAME, StateLog, read_history
+from checkpoint_runtime.state.log import read_history
 from checkpoint_runtime.state.records import History
-from checkpoint_runtime.state.side_files import SideFiles
 from checkpoint_runtime.status import Status, status_of
-from checkpoint_runtime.stored import Stored, encoded_parameters
+from checkpoint_runtime.stored import encoded_parameters
+from checkpoint_runtime.workspace import AnyPath, existing, made
 
 Function = TypeVar("Function", bound=StageFunction)
-AnyPath = str | os.PathLike[str]
 
 
 class Pipeline:
@@ -54,6 +50,8 @@ class Pipeline:
         """
         self.name = checked_name(name, "a pipeline")
         self._stages = Stages(self.name)
+        self.remedies: Remedies = Calls()
+        """How errors, the status and the handoff say what to do; the command has its own."""
 
     # --- definition ---
 
@@ -165,19 +163,21 @@ class Pipeline:
         :param rerun_from: this stage and all that are built on it are run again.
         :param keep_going: after a failure, go on with the stages that are not built on it.
         :raises DefinitionError: there are no stages, or no such stage.
-        :raises WorkspaceError: the workspace is not a directory, and cannot be made.
-        :raises StateError: the state there is damaged, or another pipeline's.
+        :raises WorkspaceError: the workspace is not a directory, or may not be looked into.
+        :raises StateError: the state there is damaged, lost, or another pipeline's.
         :raises ChangedPipelineError: what is done there was done by another form of this pipeline.
         :raises FailedBeforeError: a stage had failed. In all these cases nothing has been run.
         :raises StageFailedError, StageValueError, PoisonedStageError: a stage failed now, returned
             what cannot be kept, or has used up its attempts.
+        :raises ContextError: a stage asked for what it does not name as an input.
         :raises CommitError: something could not be written: nothing is recorded of it.
+        :raises Terminated: a SIGTERM came, in the main thread, and nobody else handles it.
         """
         return self._go_on(
             workspace,
             parameters,
+            self._from(rerun_from),
             accept_changed=accept_changed,
-            rerun_from=rerun_from,
             keep_going=keep_going,
             progress=progress,
             retry_failed=False,
@@ -201,17 +201,37 @@ class Pipeline:
         return self._go_on(
             workspace,
             parameters,
+            self._from(rerun_from),
             accept_changed=accept_changed,
-            rerun_from=rerun_from,
             keep_going=keep_going,
             progress=progress,
             retry_failed=True,
         )
 
-    def rerun(self, workspace: AnyPath, stage: str, *, progress: Progress | None = None) -> Results:
-        """Clear a stage and all that are built on it, their used attempts too, then resume."""
-        self._existing(workspace)
-        return self.resume(workspace, rerun_from=stage, progress=progress)
+    def rerun(
+        self, workspace: AnyPath, target: str, *, progress: Progress | None = None
+    ) -> Results:
+        """Run a stage again although it is done, or stuck, and go on from there.
+
+        Of a stage that is done the value is cleared, and so are all stages that are built on it.
+        One that is not done gets its attempts anew, and keeps the items that are done.
+
+        :param target: the name of a stage; or of an item, ``"embed[3]"``: that item is cleared, and
+            all that is built on its stage.
+        :raises DefinitionError: there is no such stage or item. The others are those of
+            :meth:`resume`.
+        """
+        checked_target(self._stages, target)
+        existing(workspace)
+        return self._go_on(
+            workspace,
+            None,
+            lambda history: of_target(self._stages, history, target),
+            accept_changed=False,
+            keep_going=False,
+            progress=progress,
+            retry_failed=True,
+        )
 
     # --- looking ---
 
@@ -220,16 +240,18 @@ class Pipeline:
 
         :raises WorkspaceError, StateError: as :meth:`run`.
         """
-        folder = self._existing(workspace)
-        return _results(read_history(folder, self.name), folder)
+        folder = existing(workspace)
+        return results_of(read_history(folder, self.name), folder, self.remedies)
 
     def status(self, workspace: AnyPath) -> Status:
-        """What is done, what is next, what failed. Runs nothing and changes nothing.
+        """What is done, what is next, what failed, what a resume would refuse.
+
+        Runs nothing and changes nothing.
 
         :raises WorkspaceError, StateError: as :meth:`run`.
         """
-        folder = self._existing(workspace)
-        return status_of(self._stages, read_history(folder, self.name), folder)
+        folder = existing(workspace)
+        return status_of(self._stages, read_history(folder, self.name), folder, self.remedies)
 
     # --- the story of a run ---
 
@@ -237,62 +259,29 @@ class Pipeline:
         self,
         workspace: AnyPath,
         parameters: Mapping[str, Any] | None,
+        clearing: Callable[[History], Clearing],
         *,
         accept_changed: bool,
-        rerun_from: str | None,
         keep_going: bool,
         progress: Progress | None,
         retry_failed: bool,
     ) -> Results:
-        given = None if parameters is None else encoded_parameters(parameters)
-        again = [] if rerun_from is None else self._stages.from_on(rerun_from)
-        folder = self._made(workspace)
-        with EventFile.from_environment() as events, StateLog(folder, self.name) as log:
-            digest = reconcile(log, self._stages, given, again, accept_changed=accept_changed)
-            if not retry_failed:
-                for stage, failure in log.history.failures.items():
-                    raise FailedBeforeError(stage, failure.error)
-            Runner(
-                self._stages,
-                folder,
-                log,
-                events,
-                parameters_digest=digest,
-                keep_going=keep_going,
-                progress=progress or Silent(),
-            ).run()
-            return _results(log.history, folder)
-
-    def _made(self, workspace: AnyPath) -> Path:
+        wishes = Wishes(
+            parameters=None if parameters is None else encoded_parameters(parameters),
+            clearing=clearing,
+            accept_changed=accept_changed,
+            keep_going=keep_going,
+            retry_failed=retry_failed,
+            progress=progress or Silent(),
+            remedies=self.remedies,
+        )
         if not len(self._stages):
             raise DefinitionError(f"pipeline {self.name!r} has no stages: add some with @stage.")
-        folder = _absolute(workspace)
-        try:
-            make_directory(folder)
-            if not (folder / FILE_NAME).exists():
-                sync_name(folder)
-        except OSError as error:
-            raise WorkspaceError(
-                f"the workspace {folder} is not a directory and cannot be made: {error.strerror}."
-            ) from error
-        return folder
+        return go_on(self.name, self._stages, made(workspace), wishes)
 
-    def _existing(self, workspace: AnyPath) -> Path:
-        folder = _absolute(workspace)
-        if not folder.is_dir():
-            raise WorkspaceError(f"the workspace {folder} is not a directory: nothing ran there.")
-        return folder
-
-
-def _absolute(workspace: AnyPath) -> Path:
-    # A stage may change the current directory. ".." is left alone: it may follow a link.
-    if not os.fspath(workspace):
-        raise WorkspaceError("the workspace is an empty text: name a directory.")
-    return Path(workspace).absolute()
-
-
-def _results(history: History, folder: Path) -> Results:
-    return Results(list(history.done), Stored(history, SideFiles(folder)).value)
+    def _from(self, stage: str | None) -> Callable[[History], Clearing]:
+        clearing = Clearing() if stage is None else from_stage(self._stages, stage)
+        return lambda history: clearing
 
 
 def _name_of(function: Callable[..., Any]) -> str:

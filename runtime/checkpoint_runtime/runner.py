@@ -3,12 +3,14 @@
 For each stage that is not done, in order: its attempt is recorded → it runs → what it returned and
 that it is done are recorded, in one act → the handoff says so → ``done`` is acknowledged. The
 attempt at the next stage is recorded together with that commit: a stage costs one sync.
+
+An attempt counts if the stage's own code was at work and did not get to its end: it raised, or the
+process died. One that ended for another reason is released: an interrupt, a full disk, an input
+that cannot be read.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import threading
 import time
@@ -20,25 +22,29 @@ from checkpoint_runtime.commits import Commits
 from checkpoint_runtime.context import Context
 from checkpoint_runtime.errors import (
     CheckpointRuntimeError,
+    ContextError,
     PoisonedStageError,
     StageError,
     StageFailedError,
     StageValueError,
-    StateError,
+    used_up_words,
 )
 from checkpoint_runtime.events import EventFile
+from checkpoint_runtime.inputs import Inputs
 from checkpoint_runtime.mapped import keys_of, listed
 from checkpoint_runtime.plan import Plan
-from checkpoint_runtime.progress import Progress
+from checkpoint_runtime.progress import FailedAttempt, Progress
+from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stage_faults import StageFaults
 from checkpoint_runtime.stages import Stage, Stages, item_name
 from checkpoint_runtime.state.log import StateLog
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.state.scratch import Scratch
 from checkpoint_runtime.state.side_files import SideFiles
-from checkpoint_runtime.stored import Stored, decoded_parameters, digest_of, encoded_value
-
-_LONGEST_ERROR = 2000
+from checkpoint_runtime.stored import Stored
+from checkpoint_runtime.termination import Terminated
+from checkpoint_runtime.texts import told, words_of
+from checkpoint_runtime.tracebacks import traceback_of, where_of
 
 
 class _StageRaised(Exception):
@@ -59,35 +65,57 @@ class Runner:
         log: StateLog,
         events: EventFile,
         *,
+        faults: StageFaults,
         parameters_digest: str,
         keep_going: bool,
         progress: Progress,
+        remedies: Remedies,
     ) -> None:
         self._stages = stages
-        self._workspace = workspace
         self._history: History = log.history
         self._events = events
-        self._parameters_digest = parameters_digest
+        self._faults = faults
         self._keep_going = keep_going
         self._progress = progress
-        self._stored = Stored(log.history, SideFiles(workspace))
+        self._remedies = remedies
         self._plan = Plan(stages, log.history)
-        self._commits = Commits(workspace, log, self._plan, parameters_digest=parameters_digest)
+        self._commits = Commits(
+            workspace, log, self._plan, parameters_digest=parameters_digest, remedies=remedies
+        )
         self._scratch = Scratch(workspace)
-        self._faults = StageFaults.from_environment()
+        self._inputs = Inputs(
+            stages,
+            workspace,
+            log.history,
+            Stored(log.history, SideFiles(workspace), remedies),
+            self._scratch,
+            parameters_digest=parameters_digest,
+        )
         self._process = os.getpid()
-        self._unreadable: StateError | None = None
-        """What reading an input raised: the state's fault, not the stage's."""
+        self._index: int | None = None
+        """Of the item that is under way."""
 
     def run(self) -> None:
         """
         :raises StageError: a stage failed, or has used up its attempts.
+        :raises ContextError: a stage asked for what it does not name.
         :raises StateError: what a stage was to be given cannot be read.
         :raises CommitError: something could not be recorded.
         """
         self._commits.open()
         self._scratch.sweep()
-        self._progress.planned(len(self._stages), self._plan.done)
+        before = self._plan.done
+        self._progress.planned(len(self._stages), before)
+        try:
+            self._do_all()
+        except (Exception, KeyboardInterrupt, Terminated) as error:
+            # What a stage raised is recorded by now, and counts.
+            if not self._commits.release():
+                error.add_note("that this attempt does not count could not be recorded: it counts.")
+            raise
+        self._progress.finished(len(self._stages), self._plan.done - before)
+
+    def _do_all(self) -> None:
         first: StageError | None = None
         for stage in self._plan:
             try:
@@ -95,7 +123,10 @@ class Runner:
             except StageError as error:
                 if not self._keep_going:
                     raise
-                first = first or error
+                if first is None:
+                    first = error
+                else:
+                    first.add_note(str(error))
                 self._plan.give_up(stage.name)
         if first is not None:
             raise first
@@ -111,42 +142,51 @@ class Runner:
                 return
             except _StageRaised as raised:
                 error = raised.error
-            except KeyboardInterrupt:
-                self._commits.release(stage)
-                raise
             except CheckpointRuntimeError:
                 self._events.fail(stage.name)
                 raise
-            wait_s = self._failed(stage, error)
+            failed = self._failed(stage, error)
             if isinstance(error, SystemExit) and error.code:
+                error.add_note(self._exit_words(stage, error, failed))
                 raise error
-            if wait_s is None:
-                tried = self._history.attempts[stage.name]
+            if failed.wait_s is None:
                 raise StageFailedError(
-                    stage.name, words_of(error), tried=tried, attempts=stage.budget
+                    stage.name,
+                    failed.error,
+                    tried=self._history.attempts[stage.name],
+                    attempts=stage.budget,
+                    rerun=self._remedies.rerun(stage.name),
+                    item=failed.item,
+                    where=failed.where,
+                    kept_going=self._keep_going,
                 ) from error
             self._scratch.empty()
             # An event that nobody sets: a wait, which an interrupt ends.
-            threading.Event().wait(wait_s)
+            threading.Event().wait(failed.wait_s)
 
     def _begin(self, stage: Stage) -> None:
         """Record an attempt before it is made."""
-        if self._commits.begun != stage.name:
-            tried = self._history.attempts.get(stage.name, 0)
-            if tried >= stage.budget:
-                failure = self._history.failures.get(stage.name)
-                raise PoisonedStageError(
-                    stage.name, attempts=tried, last_error=failure and failure.error
-                )
+        if self._plan.is_stuck(stage):
+            failure = self._history.failures.get(stage.name)
+            index = failure.item if failure else None
+            raise PoisonedStageError(
+                stage.name,
+                attempts=self._history.attempts[stage.name],
+                last_error=failure.error if failure else None,
+                rerun=self._remedies.rerun(stage.name),
+                item=None if index is None else item_name(stage.name, index),
+                where=failure.where if failure else None,
+            )
         self._commits.attempt(stage)
         self._progress.begun(stage.name, self._history.attempts[stage.name], stage.budget)
 
     def _attempt(self, stage: Stage) -> None:
-        context = self._context(stage)
+        self._index = None
+        context = self._inputs.context(stage)
         begun = time.monotonic()
         self._events.start(stage.name)
         if self._events.wanted:
-            self._events.input(stage.name, self._input_digest(stage))
+            self._events.input(stage.name, self._inputs.digest(stage))
         try:
             if stage.items is None:
                 value = self._called(stage.name, stage.function, context)
@@ -155,7 +195,11 @@ class Runner:
                 self._do_items(stage, context)
                 self._commits.mapped(stage, time.monotonic() - begun)
         except StageValueError as error:
-            self._commits.failure(stage, str(error))
+            self._commits.failure(stage, str(error), index=self._index)
+            error.used_up = self._plan.is_stuck(stage)
+            if error.used_up:
+                rerun = self._remedies.rerun(stage.name)
+                error.add_note(f"{used_up_words(stage.budget)}: once it is mended: {rerun}")
             raise
         self._scratch.empty()
         self._events.done(stage.name)
@@ -166,9 +210,11 @@ class Runner:
         try:
             self._faults.strike(name)
             value = function(*arguments)
+        except (Terminated, ContextError):
+            raise
         except (Exception, SystemExit) as error:
             # A child that the stage forked has nothing to record here: that is its parent's.
-            if error is self._unreadable or os.getpid() != self._process:
+            if error is self._inputs.unreadable or os.getpid() != self._process:
                 raise
             raise _StageRaised(error) from error
         if os.getpid() != self._process:
@@ -178,10 +224,10 @@ class Runner:
             )
         return value
 
-    def _failed(self, stage: Stage, error: Exception | SystemExit) -> float | None:
-        """Record that an attempt failed; how long to wait before the next one, None: none."""
-        words = words_of(error)
-        self._commits.failure(stage, words)
+    def _failed(self, stage: Stage, error: Exception | SystemExit) -> FailedAttempt:
+        """Record that an attempt failed; what is to be told of it."""
+        words, where = words_of(error), where_of(error)
+        self._commits.failure(stage, words, index=self._index, where=where)
         self._events.fail(stage.name)
         tried = self._history.attempts[stage.name]
         # Who calls sys.exit() wants the process to end: a handler of SIGTERM, say.
@@ -190,9 +236,25 @@ class Runner:
             and tried < stage.budget
             and not isinstance(error, SystemExit)
         )
-        wait_s = stage.wait_s(tried) if again else None
-        self._progress.failed(stage.name, words, wait_s)
-        return wait_s
+        failed = FailedAttempt(
+            stage=stage.name,
+            item=None if self._index is None else item_name(stage.name, self._index),
+            error=words,
+            where=where,
+            traceback=None if isinstance(error, SystemExit) else traceback_of(error),
+            wait_s=stage.wait_s(tried) if again else None,
+        )
+        self._progress.failed(failed)
+        return failed
+
+    def _exit_words(self, stage: Stage, error: SystemExit, failed: FailedAttempt) -> str:
+        tried = self._history.attempts[stage.name]
+        if self._plan.is_stuck(stage):
+            ahead = f"{used_up_words(stage.budget)}: {self._remedies.rerun(stage.name)}"
+        else:
+            ahead = f"resume tries it again ({tried} of {stage.budget} attempts used)."
+        ended_by = told(f"sys.exit({error.code!r})", failed.item, failed.where)
+        return f"stage {stage.name!r} ended the program: {ended_by}. {ahead}"
 
     # --- mapped stages ---
 
@@ -204,67 +266,19 @@ class Runner:
             index for index, item in known.items() if index >= len(keys) or item.key != keys[index]
         ]
         self._commits.drop_items(stage, changed)
+        done = len(self._history.items.get(stage.name, {}))
+        self._progress.going_through(stage.name, done, len(items))
         large: dict[str, Any] = {}
         for index, item in enumerate(items):
-            if index not in self._history.items.get(stage.name, {}):
-                name = item_name(stage.name, index)
-                self._events.start(name)
-                context = self._context(stage, large)
-                value = self._called(name, stage.function, context, item)
-                self._commits.item(stage, index, keys[index], value)
-                self._events.done(name)
-            self._progress.advanced(stage.name, index + 1, len(items))
-
-    # --- what a stage is given ---
-
-    def _context(self, stage: Stage, large: dict[str, Any] | None = None) -> Context:
-        """
-        :param large: values that the items of a mapped stage share, once one has asked for them.
-        """
-
-        def load(name: str) -> Any:
-            if large is None or not self._stored.is_large(name):
-                return self._input(name)
-            if name not in large:
-                large[name] = self._input(name)
-            return large[name]
-
-        return Context(
-            stage=stage.name,
-            attempt=self._history.attempts[stage.name],
-            inputs=stage.after,
-            load=load,
-            # Anew, as the inputs' values are: what one stage does to them no other one sees.
-            parameters=decoded_parameters(self._history.parameters, self._history.path),
-            workspace=self._workspace,
-            scratch=lambda: self._scratch.directory(stage.name),
-        )
-
-    def _input(self, stage: str) -> Any:
-        try:
-            return self._stored.value(stage)
-        except StateError as error:
-            self._unreadable = error
-            raise
-
-    def _input_digest(self, stage: Stage) -> str:
-        # Of what the stage is really given, not of what the state says of it.
-        digests = {
-            name: digest_of(encoded_value(self._input(name), name).text) for name in stage.after
-        }
-        digests[" parameters"] = self._parameters_digest
-        return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
-
-
-def words_of(error: BaseException) -> str:
-    """The kind and the text of an exception, in one line that can be printed anywhere."""
-    kind = type(error).__name__
-    try:
-        text = " ".join(str(error).split())
-    except Exception as another:  # noqa: BLE001 - the stage's own code: it may raise anything
-        text = f"(its text cannot be had: {type(another).__name__})"
-    if len(text) > _LONGEST_ERROR:
-        text = f"{text[:_LONGEST_ERROR]}…"
-    # Control characters and lone surrogates: not every terminal or file takes them.
-    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
-    return f"{kind}: {shown}" if shown else kind
+            if index in self._history.items.get(stage.name, {}):
+                continue
+            self._index = index
+            name = item_name(stage.name, index)
+            self._events.start(name)
+            context = self._inputs.context(stage, large)
+            value = self._called(name, stage.function, context, item)
+            self._commits.item(stage, index, keys[index], value, of=len(items))
+            self._events.done(name)
+            done += 1
+            self._progress.advanced(stage.name, done, len(items))
+        self._index = None

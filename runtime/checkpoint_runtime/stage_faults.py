@@ -10,6 +10,7 @@ import os
 from typing import Self
 
 from checkpoint_runtime.errors import EnvironmentVariableError
+from checkpoint_runtime.stages import Stages, known_anywhere
 
 VARIABLE = "CHECKPOINT_STAGE_FAULT"
 
@@ -26,9 +27,11 @@ class StageFaults:
         self._left = times
 
     @classmethod
-    def from_environment(cls) -> Self:
+    def from_environment(cls, stages: Stages) -> Self:
         """
-        :raises EnvironmentVariableError: the variable is not of the form.
+        :param stages: those that are about to run.
+        :raises EnvironmentVariableError: the variable is not of the form, or names what is no stage
+            or item of them, nor of another pipeline that this process has defined.
         """
         text = os.environ.get(VARIABLE, "")
         if not text:
@@ -37,6 +40,12 @@ class StageFaults:
         stage, _, times = rest.rpartition(":")
         if verb != "raise" or not stage or not times.isdecimal():
             raise EnvironmentVariableError(f"{VARIABLE}={text!r} is not raise:NAME:TIMES.")
+        # Of several pipelines in one process the variable means one; the others run undisturbed.
+        if not stages.has(stage) and not known_anywhere(stage):
+            raise EnvironmentVariableError(
+                f"{VARIABLE}={text!r} names {stage!r}, which is no stage: there are "
+                f"{', '.join(repr(known.name) for known in stages)}."
+            )
         return cls(stage, int(times))
 
     def strike(self, stage: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from checkpoint_runtime.context import Context
 from checkpoint_runtime.errors import DefinitionError
@@ -19,6 +21,7 @@ Items = Collection[Any] | Callable[[Context], Collection[Any]]
 DEFAULT_ATTEMPTS = 10
 """How often a stage may be begun without getting anywhere, where it does not say."""
 LONGEST_BACKOFF_S = 60.0
+_ITEM = re.compile(r"([^\[]+)\[([0-9]{1,18})\]")
 _LONGEST_NAME = 200
 
 
@@ -58,6 +61,7 @@ class Stages:
         self._pipeline = pipeline
         self._known: dict[str, Stage] = {}
         self._last: str | None = None
+        _defined.add(self)
 
     def add(
         self,
@@ -106,6 +110,14 @@ class Stages:
                 f"pipeline {self._pipeline!r} has no stage {name!r}; it has "
                 f"{', '.join(map(repr, self._known)) or 'none'}."
             ) from None
+
+    def has(self, name: str) -> bool:
+        """Whether that is a stage, or could be an item of a mapped one."""
+        item = item_of(name)
+        if item is None:
+            return name in self._known
+        stage = self._known.get(item[0])
+        return stage is not None and stage.items is not None
 
     def __contains__(self, name: str) -> bool:
         return name in self._known
@@ -188,3 +200,17 @@ def unusable_items(items: object) -> str | None:
 def item_name(stage: str, index: int) -> str:
     """What events and the handoff call one item of a mapped stage: ``render[3]``."""
     return f"{stage}[{index}]"
+
+
+def item_of(name: str) -> tuple[str, int] | None:
+    """Stage and index of the name of an item; None: no item has such a name."""
+    found = _ITEM.fullmatch(name)
+    return (found[1], int(found[2])) if found else None
+
+
+def known_anywhere(name: str) -> bool:
+    """Whether that is a stage or an item of any pipeline that this process has defined by now."""
+    return any(stages.has(name) for stages in _defined)
+
+
+_defined: WeakSet[Stages] = WeakSet()

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from checkpoint_runtime import codec
-from checkpoint_runtime.errors import DamagedStateError, DefinitionError, StageValueError
+from checkpoint_runtime.errors import (
+    DamagedStateError,
+    DefinitionError,
+    StageValueError,
+    StateError,
+)
+from checkpoint_runtime.remedies import Remedies
+from checkpoint_runtime.stages import item_name
 from checkpoint_runtime.state.facts import Item, Kept
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.state.side_files import SideFiles
@@ -18,42 +25,94 @@ from checkpoint_runtime.state.side_files import SideFiles
 class Stored:
     """The values of one workspace: what is done, read back from its committed form."""
 
-    def __init__(self, history: History, side_files: SideFiles) -> None:
+    def __init__(self, history: History, side_files: SideFiles, remedies: Remedies) -> None:
         self._history = history
         self._side_files = side_files
+        self._remedies = remedies
 
     def value(self, stage: str) -> Any:
         """What a stage that is done returned, made anew.
 
         :raises StateError: a side file is missing or damaged, or the value cannot be read here.
+            It says which stage or item that is part of, and what to do.
         """
         done = self._history.done[stage]
         if done.items is None:
-            return self.read(done.kept)
+            return self._read(stage, done.kept)
         items = self._history.items.get(stage, {})
-        return [self.read(items[index].kept) for index in range(done.items)]
+        return [
+            self._read(item_name(stage, index), items[index].kept) for index in range(done.items)
+        ]
+
+    def require_files(self) -> None:
+        """Find out, without reading them, whether all side files stand where they should.
+
+        :raises StateError: one is missing or has another size: as :meth:`value`.
+        """
+        for name, kept in all_kept(self._history):
+            if kept.files:
+                self._require_files(name, kept)
+
+    def damaged(self) -> dict[str, tuple[str, str]]:
+        """Stage → itself or the item of it whose side file is missing or cut, and that, in words.
+
+        Without a full stop. The first of each stage.
+        """
+        found: dict[str, tuple[str, str]] = {}
+        for name, kept in all_kept(self._history):
+            try:
+                self._side_files.require(kept.files)
+            except StateError as error:
+                found.setdefault(name.partition("[")[0], (name, str(error)))
+        return found
 
     def is_large(self, stage: str) -> bool:
         """Whether reading its value costs more than a line of the log."""
         done = self._history.done[stage]
         return done.items is not None or bool(done.kept.files)
 
-    def read(self, kept: Kept) -> Any:
-        """A kept value, made anew."""
-
-        def load(name: str) -> bytes:
-            if name not in kept.files:
+    def _read(self, name: str, kept: Kept) -> Any:
+        def load(file: str) -> bytes:
+            if file not in kept.files:
                 raise DamagedStateError(
-                    self._history.path, kept.line, f"the value names a file {name!r} it has not"
+                    self._history.path, kept.line, f"the value names a file {file!r} it has not"
                 )
-            return self._side_files.read(name, kept.files[name])
+            return self._side_files.read(file, kept.files[file])
 
         try:
             return codec.decode(json.dumps(kept.value), load)
         except codec.UnreadableValueError as error:
-            raise DamagedStateError(
+            damage = DamagedStateError(
                 self._history.path, kept.line, f"the value cannot be read: {error}"
-            ) from error
+            )
+            raise self._named(damage, name) from error
+        except StateError as error:
+            raise self._named(error, name) from error
+
+    def _require_files(self, name: str, kept: Kept) -> None:
+        try:
+            self._side_files.require(kept.files)
+        except StateError as error:
+            raise self._named(error, name) from error
+
+    def _named(self, error: StateError, name: str) -> StateError:
+        """The same error, which says what is damaged by it, and what to do."""
+        kind = DamagedStateError if isinstance(error, DamagedStateError) else StateError
+        return kind(
+            error.path,
+            error.line,
+            f"{error.problem}. It is part of what {name!r} returned. Bring it back as it was, or "
+            f"do that again: {self._remedies.rerun(name)}",
+        )
+
+
+def all_kept(history: History) -> Iterator[tuple[str, Kept]]:
+    """Everything that is done, stages and items, by name; first the stages."""
+    for stage, done in history.done.items():
+        yield stage, done.kept
+    for stage, items in history.items.items():
+        for index, item in items.items():
+            yield item_name(stage, index), item.kept
 
 
 def encoded_value(value: object, stage: str) -> codec.Encoded:

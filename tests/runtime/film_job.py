@@ -25,6 +25,8 @@ def render(context):
         sys.exit(3)
     if mood == "interrupt":
         raise KeyboardInterrupt
+    if mood == "terminate":
+        os.kill(os.getpid(), 15)
     if mood == "lock":
         import threading
         return threading.Lock()

@@ -24,7 +24,7 @@ class Said:
 
 @pytest.fixture
 def do(job: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Run a command on the job and the workspace ``w``; no traceback comes out of any."""
+    """Run a command on the job and the workspace ``w``; no frame of ours comes out of any."""
 
     def run(command: str, *options: str, mood: str = "", of: str = job) -> Said:
         monkeypatch.setenv("MOOD", mood)
@@ -33,7 +33,7 @@ def do(job: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         except SystemExit as ended:  # argparse
             code = int(str(ended.code))
         out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
+        assert f"{os.sep}checkpoint_runtime{os.sep}" not in out + err
         assert isinstance(code, int)
         return Said(code, out, err)
 
@@ -45,8 +45,12 @@ def test_run_resume_status_and_rerun_of_a_job_that_works(do: Any) -> None:
     assert (ran.code, ran.out) == (0, "")
     lines = ran.err.splitlines()
     assert lines[:3] == ["0 of 3 stages are done", "research: begun", "research: done in 0.0 s"]
-    assert "items: 2 of 2" in lines
-    assert do("resume").err == "3 of 3 stages are done\n"
+    assert "items: 2 of 2 items" in lines
+    assert lines[-1] == "every stage is done, 3 of 3 in this run"
+    assert do("resume").err.splitlines() == [
+        "3 of 3 stages are done",
+        "every stage was done already: nothing was run",
+    ]
     status = do("status")
     assert (status.code, status.err) == (0, "")
     title, research, *_ = status.out.splitlines()
@@ -54,17 +58,24 @@ def test_run_resume_status_and_rerun_of_a_job_that_works(do: Any) -> None:
     assert research.startswith("research  done")
     again = do("rerun", "render")
     assert again.code == 0
-    assert again.err.splitlines()[0] == "1 of 3 stages are done"
+    assert again.err.splitlines()[:2] == [
+        "clears 2 stages (render, items) and 2 items",
+        "1 of 3 stages are done",
+    ]
 
 
 def test_a_stage_that_fails_is_1_and_resume_goes_on(do: Any) -> None:
     failed = do("run", mood="exit 3")
     assert failed.code == ExitCode.STAGE_FAILED
-    assert "a stage ended the program with 3; resume goes on" in failed.err
+    assert failed.err.splitlines()[-1] == (
+        "checkpoint-runtime: stage 'render' ended the program: sys.exit(3) (film_job.py:21 in "
+        "render). resume tries it again (1 of 3 attempts used)."
+    )
     refused = do("run")
     assert refused.code == ExitCode.STAGE_FAILED
     assert (
-        "checkpoint-runtime: stage 'render' has failed: SystemExit: 3. Nothing was" in refused.err
+        "checkpoint-runtime: stage 'render' has failed: SystemExit: 3 (film_job.py:21 in render). "
+        "Nothing was run" in refused.err
     )
     status = do("status")
     assert (status.code, "SystemExit: 3" in status.out) == (ExitCode.STAGE_FAILED, True)
@@ -74,7 +85,10 @@ def test_a_stage_that_fails_is_1_and_resume_goes_on(do: Any) -> None:
 @pytest.mark.parametrize(
     ("mood", "sentence"),
     [
-        ("exit", "stage 'render' failed: SystemExit: 0. Nothing after it ran"),
+        (
+            "exit",
+            "stage 'render' failed: SystemExit: 0 (film_job.py:19 in render). Nothing after it ran",
+        ),
         ("lock", "stage 'render' returned a value that cannot be kept: value is of type lock."),
     ],
 )
@@ -84,14 +98,32 @@ def test_what_is_no_success_is_never_0(do: Any, mood: str, sentence: str) -> Non
     assert f"checkpoint-runtime: {sentence}" in failed.err
 
 
+def test_values_that_cannot_be_kept_use_up_attempts_too(do: Any) -> None:
+    tried = [do("resume", mood="lock") for _ in range(4)]
+    assert [one.code for one in tried] == [1, 1, 4, 4]
+    assert tried[2].err.endswith(
+        "its 3 attempts are used up: once it is mended: checkpoint-runtime rerun film_job:film "
+        "--workspace w render\n"
+    )
+
+
 def test_used_up_attempts_are_4_until_rerun(do: Any) -> None:
     first = do("run", mood="raise")
-    assert first.code == ExitCode.STAGE_FAILED
-    assert r"render: failed: RuntimeError: [/red] out of \x1b paint; again in 0 s" in first.err
+    assert first.code == ExitCode.POISONED
+    where = "(film_job.py:17 in render)"
+    said = rf"render: failed: RuntimeError: [/red] out of \x1b paint {where}; again in 0 s"
+    assert said in first.err.splitlines()
+    remedy = "checkpoint-runtime rerun film_job:film --workspace w render"
+    assert first.err.endswith(
+        f"its 3 attempts are used up: see to the cause, then clear it: {remedy}\n"
+    )
     poisoned = do("resume")
     assert poisoned.code == ExitCode.POISONED
     assert "was begun 3 times and never finished" in poisoned.err
-    assert do("status").code == ExitCode.POISONED
+    assert poisoned.err.endswith(f"then clear it: {remedy}\n")
+    status = do("status")
+    assert status.code == ExitCode.POISONED
+    assert status.out.splitlines()[-1] == f"then: {remedy}"
     assert do("rerun", "render").code == 0
 
 
@@ -99,6 +131,14 @@ def test_an_interrupt_is_130_and_says_that_nothing_is_lost(do: Any) -> None:
     interrupted = do("run", mood="interrupt")
     assert interrupted.code == ExitCode.INTERRUPTED
     assert interrupted.err.endswith("interrupted; what is done is kept, resume goes on.\n")
+    assert do("status").code == ExitCode.UNFINISHED
+    assert do("run").code == 0
+
+
+def test_a_sigterm_is_143_and_says_that_nothing_is_lost(do: Any) -> None:
+    terminated = do("run", mood="terminate")
+    assert terminated.code == ExitCode.TERMINATED
+    assert terminated.err.endswith("terminated (SIGTERM); what is done is kept, resume goes on.\n")
     assert do("status").code == ExitCode.UNFINISHED
     assert do("run").code == 0
 
@@ -148,6 +188,7 @@ def test_what_cannot_be_written_is_5(do: Any, monkeypatch: pytest.MonkeyPatch) -
     [
         (["--parameter", "x"], "--parameter 'x' is not NAME=VALUE"),
         (["--parameter", "=x"], "--parameter '=x' is not NAME=VALUE"),
+        (["--parameter", "x=1", "--parameter", "x=1"], "--parameter x is given twice"),
         (
             ["--rerun-from", "nothing"],
             "pipeline 'film' has no stage 'nothing'; it has 'research', ",
@@ -267,8 +308,82 @@ def test_parameters_are_json_or_else_text(do: Any, tmp_path: Path) -> None:
 def test_keep_going_is_passed_on(do: Any, tmp_path: Path) -> None:
     (tmp_path / "film_job.py").write_text(JOB.replace('name="items")', 'name="items", after=[])'))
     failed = do("run", "--keep-going", mood="raise")
-    assert failed.code == ExitCode.STAGE_FAILED
+    assert failed.code == ExitCode.POISONED
+    assert "Nothing that is built on it ran; its 3 attempts are used up" in failed.err
     assert "items: done" in failed.err
+
+
+def test_status_of_what_has_changed_is_3_and_says_why(do: Any, tmp_path: Path) -> None:
+    do("run")
+    (tmp_path / "film_job.py").write_text(JOB.replace("attempts=3", 'attempts=3, version="2"'))
+    sys.modules.pop("film_job", None)
+    status = do("status")
+    assert status.code == ExitCode.STATE_REFUSED
+    assert "changed" in status.out
+    assert "was done in version '1', and is version '2' now" in status.out
+    assert status.out.splitlines()[-1] == "a resume refuses to go on from this, and says what to do"
+    found = json.loads(do("status", "--json").out)
+    assert (found["refused"], found["next"], found["stages"][1]["state"]) == (True, [], "changed")
+    refused = do("resume")
+    assert refused.code == ExitCode.STATE_REFUSED
+    assert "(--rerun-from render, rerun_from='render')" in refused.err
+    assert do("resume", "--rerun-from", "render").code == 0
+
+
+def test_the_traceback_of_the_stage_is_shown_and_nothing_of_ours(do: Any, tmp_path: Path) -> None:
+    shown = do("run", mood="raise").err
+    frame = f'  File "{tmp_path}/film_job.py", line 17, in render'
+    assert shown.count("Traceback (most recent call last):") == shown.count(frame) == 3
+    assert "\x1b" not in shown
+
+
+def test_a_resume_says_once_how_many_items_were_done(do: Any, tmp_path: Path) -> None:
+    job = JOB.replace("item: item,", "item: 1 // os.environ['MOOD'].count(item),")
+    (tmp_path / "film_job.py").write_text(job)
+    failed = do("run", mood="a")
+    assert "items: failed: items[1]: ZeroDivisionError: " in failed.err
+    lines = do("resume", mood="ab").err.splitlines()
+    assert [line for line in lines if line.startswith("items")] == [
+        "items: begun (attempt 2 of 10)",
+        "items: 1 of 2 items were done",
+        "items: 2 of 2 items",
+        "items: done in 0.0 s",
+    ]
+    one_again = do("rerun", "items[0]", mood="ab")
+    assert one_again.code == 0
+    assert one_again.err.splitlines()[0] == "clears 1 item"
+
+
+def test_a_last_line_that_is_dropped_is_told(do: Any, tmp_path: Path) -> None:
+    do("run")
+    log = tmp_path / "w" / "state.log"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-1]) + lines[-1].replace(b"items", b"itams"))
+    resumed = do("resume")
+    assert resumed.code == 0
+    assert resumed.err.startswith(
+        f"{log}, line {len(lines)}: the checksum of this last line does not fit: it was dropped."
+    )
+    assert do("resume").err.startswith("3 of 3 stages are done")
+
+
+def test_an_error_as_long_as_a_page_is_cut_where_it_is_shown_and_kept_as_it_is(
+    do: Any, tmp_path: Path
+) -> None:
+    job = JOB.replace('RuntimeError("', 'RuntimeError("x" * 1500 + "')
+    (tmp_path / "film_job.py").write_text(job)
+    do("run", mood="raise")
+    assert len(json.loads(do("status", "--json").out)["stages"][1]["error"]) > 1500
+    assert "x" * 301 not in do("status").out + do("resume").err
+    assert "x" * 301 not in (tmp_path / "w" / "handoff.md").read_text()
+    assert "x" * 1500 in (tmp_path / "w" / "handoff.json").read_text()
+
+
+def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith("checkpoint-runtime ")
 
 
 def test_the_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:

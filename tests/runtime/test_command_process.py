@@ -61,12 +61,17 @@ def on_a_terminal(*arguments: str, mood: str = "") -> tuple[int, str]:
 def test_a_terminal_gets_a_table_and_bars_whatever_an_error_says(job: str) -> None:
     pytest.importorskip("rich")
     code, shown = on_a_terminal("run", job, "--workspace", "w", mood="raise")
-    assert code == ExitCode.STAGE_FAILED
+    assert code == ExitCode.POISONED
     assert "[/red] out of" in shown
+    assert "film: render (attempt 3 of 3)" in shown
+    assert 'raise RuntimeError("[/red] out of' in shown
     code, shown = on_a_terminal("status", job, "--workspace", "w")
     assert code == ExitCode.POISONED
     assert "[/red] out of" in shown
     assert "Traceback" not in shown
     code, shown = on_a_terminal("rerun", job, "--workspace", "w", "render")
     assert code == 0
-    assert "100%" in shown
+    assert "clears 3 used attempts of render" in shown
+    assert "film: stages" in shown
+    assert "3/3" in shown
+    assert "every stage is done, 2 of 3 in this run" in shown

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from checkpoint_runtime import CommitError, Context, Pipeline, StageFailedError
+from checkpoint_runtime import (
+    CommitError,
+    Context,
+    Pipeline,
+    PoisonedStageError,
+    StageFailedError,
+)
 from checkpoint_runtime import handoff as handoff_module
-from tests.runtime.disk import Disk, on
+from tests.runtime.disk import Crash, Disk, on
 from tests.runtime.support import RESULT, Ran, fail, files_in, film, records_of, told_by_handoff
 
 
@@ -82,17 +89,111 @@ def test_it_says_what_failed_and_why_and_what_is_next(tmp_path: Path) -> None:
     found = head(tmp_path)
     assert found["next"] == ["render"]
     (failed,) = found["failed"]
-    assert (failed["name"], failed["why"], failed["attempts"]) == (
-        "render",
-        "RuntimeError: out of paint",
-        1,
-    )
-    assert f"**`render` failed** ({failed['at']}): `RuntimeError: out of paint`" in markdown(
-        tmp_path
-    )
+    assert failed.pop("at").startswith("20")
+    where = failed.pop("where")
+    assert re.fullmatch(r"tests/runtime/support.py:\d+ in fail", where)
+    assert failed == {
+        "name": "render", "state": "failed", "why": "RuntimeError: out of paint", "item": None,
+        "attempts": 1, "budget": 10, "remedy": "pipeline.resume(workspace)",
+    }  # fmt: skip
+    assert f"attempt 1 of 10): `RuntimeError: out of paint ({where})`" in markdown(tmp_path)
     assert "**Next:** `render`" in markdown(tmp_path)
     film().resume(tmp_path)
     assert head(tmp_path)["failed"] == []
+
+
+def stuck_film() -> Pipeline:
+    pipeline = Pipeline("film")
+
+    def work(context: Context, item: int) -> int:
+        if item == 2:
+            fail()
+        return item
+
+    pipeline.map(work, [1, 2], name="work", attempts=1)
+    pipeline.stage(name="after")(lambda context: None)
+    pipeline.stage(name="apart", after=[])(lambda context: None)
+    return pipeline
+
+
+def test_a_stage_that_is_stuck_is_told_with_its_remedy_and_is_not_next(tmp_path: Path) -> None:
+    with pytest.raises(StageFailedError):
+        stuck_film().run(tmp_path)
+    found = head(tmp_path)
+    (failed,) = found["failed"]
+    assert (found["next"], found["begun"]) == (["apart"], [])
+    assert {key: failed[key] for key in ("name", "state", "item", "attempts", "budget")} == {
+        "name": "work", "state": "poisoned", "item": "work[1]", "attempts": 1, "budget": 1,
+    }  # fmt: skip
+    assert failed["remedy"] == "pipeline.rerun(workspace, 'work')"
+    assert failed["where"].endswith(" in fail")
+    words = markdown(tmp_path)
+    assert "**`work` is stuck** (" in words
+    assert "attempt 1 of 1): `work[1]: RuntimeError: out of paint (" in words
+    assert "Once the cause is gone: `pipeline.rerun(workspace, 'work')`" in words
+    assert "**Next:** `apart` (with --keep-going)" in words
+    before = files_in(tmp_path)
+    with pytest.raises(PoisonedStageError):
+        stuck_film().resume(tmp_path)
+    assert files_in(tmp_path) == before
+
+
+def test_a_stage_that_died_is_told_with_its_attempts_and_is_stuck_once_they_are_used_up(
+    tmp_path: Path,
+) -> None:
+    def dying(die: int, seen: list[Any]) -> Pipeline:
+        pipeline = Pipeline("film")
+
+        def work(context: Context, item: int) -> int:
+            found = head(tmp_path)
+            seen.append((found["begun"], found["next"], found["failed"]))
+            if item == die:
+                raise Crash
+            return item
+
+        pipeline.stage(name="first")(lambda context: None)
+        pipeline.map(work, [1, 2], name="work", attempts=2)
+        return pipeline
+
+    def begun(attempts: int) -> Any:
+        return [{"name": "work", "attempts": attempts, "budget": 2}], ["work"], []
+
+    seen: list[Any] = []
+    with pytest.raises(Crash):
+        dying(2, seen).run(tmp_path)
+    with pytest.raises(Crash):
+        dying(2, seen).resume(tmp_path)
+    # The last attempt is under way: it is not stuck yet.
+    assert seen == [begun(1), begun(1), begun(2)]
+    assert "**`work` was begun** (attempt 2 of 2): it is running, or its process" in markdown(
+        tmp_path
+    )
+    with pytest.raises(PoisonedStageError):
+        dying(0, seen).resume(tmp_path)
+    (failed,) = head(tmp_path)["failed"]
+    assert (failed["state"], failed["why"][:15]) == ("poisoned", "it never raised")
+    assert (head(tmp_path)["next"], head(tmp_path)["begun"]) == ([], [])
+
+
+def test_one_written_during_the_last_attempt_is_made_again_once_that_has_died(
+    tmp_path: Path,
+) -> None:
+    """An item was committed, so the log has not grown since: but nobody is at work any more."""
+
+    def work(context: Context, item: int) -> int:
+        if item == 2:
+            raise Crash
+        return item
+
+    pipeline = Pipeline("film")
+    pipeline.map(work, [1, 2], name="work", attempts=1)
+    with pytest.raises(Crash):
+        pipeline.run(tmp_path)
+    assert (head(tmp_path)["next"], head(tmp_path)["failed"]) == (["work"], [])
+    with pytest.raises(PoisonedStageError, match="was begun once and never finished"):
+        pipeline.resume(tmp_path)
+    assert head(tmp_path)["next"] == []
+    assert head(tmp_path)["failed"][0]["name"] == "work"
 
 
 def test_large_values_lie_in_side_files_and_their_sizes_count(tmp_path: Path) -> None:
@@ -138,7 +239,7 @@ def test_an_odd_error_stays_on_its_line(tmp_path: Path) -> None:
 
     with pytest.raises(StageFailedError):
         film(research=odd).run(tmp_path)
-    assert "``RuntimeError: a # not a `heading` | x |``" in markdown(tmp_path)
+    assert "``RuntimeError: a # not a `heading` | x | (" in markdown(tmp_path)
     assert [line for line in markdown(tmp_path).splitlines() if line.startswith("#")] == [
         "# `film`"
     ]

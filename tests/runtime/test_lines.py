@@ -102,14 +102,26 @@ LINES = [WHOLE[begin:end] for begin, end in zip([0, *ENDS], ENDS, strict=False)]
 def test_damage_in_the_middle_is_refused_with_its_line(lines: list[bytes], number: int) -> None:
     error = refusal(b"".join(lines))
     assert error.line == number
-    assert "the checksum does not fit, and it is not the last line. To start over, move" in str(
-        error
-    )
+    said = str(error)
+    assert "the checksum does not fit, and it is not the last line. " in said
+    assert said.endswith("To start over, take another workspace; nothing has been changed.")
+    rescue = f"The {number - 1} lines before it are whole: `head -n {number - 1} state.log > resc"
+    assert (rescue in said) == (number > 2)
+    # What is to be kept so is a log: its own first line, and no more than that is no loss.
+    if number > 2:
+        assert len(read(b"".join(b"".join(lines).splitlines(True)[: number - 1])).records) == 2
 
 
 def test_the_last_line_missing_or_doubled_is_what_a_crash_can_leave() -> None:
     assert read(LINES[0] + LINES[1]).records == RECORDS[:2]
-    assert read(WHOLE + LINES[2]) == read(WHOLE)
+    assert read(WHOLE + LINES[2])[:3] == read(WHOLE)[:3]
+
+
+def test_a_last_line_that_has_its_newline_and_no_zeros_is_doubtful() -> None:
+    assert read(WHOLE + LINES[2]).doubtful
+    assert read(WHOLE[:-4] + b"x" + WHOLE[-3:]).doubtful
+    for torn in (b"", LINES[2][:-1], bytes(20) + b"\n", LINES[2][:9] + bytes(9) + b"\n"):
+        assert not read(WHOLE + torn).doubtful, torn
 
 
 @pytest.mark.parametrize(

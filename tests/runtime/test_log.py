@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from checkpoint_runtime import CommitError, DamagedStateError, ForeignStateError, StateError
-from checkpoint_runtime.state.log import FILE_NAME, StateLog, read_history
+from checkpoint_runtime.state.fresh import LOG_NAME as FILE_NAME
+from checkpoint_runtime.state.log import StateLog, read_history
 from checkpoint_runtime.state.records import first_record
 from tests.runtime.disk import Disk, failing, full_after, on
 from tests.runtime.support import film, log_of, records_of
@@ -112,17 +113,22 @@ def test_a_short_write_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def refused(log: StateLog, patch: pytest.MonkeyPatch, **calls: Any) -> CommitError:
-    """Append while these calls fail; afterwards nothing more is taken, although they work."""
+    """Append while these calls fail."""
     with patch.context() as inner:
         for name, call in calls.items():
             inner.setattr(os, name, call)
         with pytest.raises(CommitError) as caught:
             log.append(ATTEMPT)
+    assert log.history.attempts == {}
+    return caught.value
+
+
+def assert_takes_nothing_more(log: StateLog) -> None:
+    """Although every call works again."""
     assert not log.usable
     with pytest.raises(CommitError, match="an earlier write of this process failed"):
         log.append(ATTEMPT)
     assert log.history.attempts == {}
-    return caught.value
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -132,7 +138,9 @@ def test_a_full_disk_takes_the_half_line_back_and_says_how_much_room_there_is(
     write = full_after(5) if number == errno.ENOSPC else failing(number)
     with begun(tmp_path) as log:
         error = refused(log, monkeypatch, write=write)
-    assert (tmp_path / FILE_NAME).read_bytes() == log_of([FIRST])
+        assert (tmp_path / FILE_NAME).read_bytes() == log_of([FIRST])
+        log.append({"released": "a"})  # the file is as before, and that is durable
+    assert records_of(tmp_path) == [FIRST, {"released": "a"}]
     assert error.needed_bytes == len(log_of([FIRST, ATTEMPT])) - len(log_of([FIRST]))
     assert error.free_bytes > 1000
     assert str(error) == (
@@ -147,10 +155,19 @@ def test_a_line_whose_sync_failed_is_taken_back(
 ) -> None:
     with begun(tmp_path) as log:
         error = refused(log, monkeypatch, fdatasync=failing(errno.EIO))
+        assert_takes_nothing_more(log)
     assert "cannot append: Input/output error. What was to be recorded is not" in str(error)
     assert not hasattr(error, "__notes__")
     assert error.needed_bytes is None
     assert (tmp_path / FILE_NAME).read_bytes() == log_of([FIRST])
+
+
+def test_a_short_write_that_cannot_be_taken_back_is_no_beginning_of_another_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with begun(tmp_path) as log:
+        refused(log, monkeypatch, write=full_after(5), ftruncate=failing(errno.EIO))
+        assert_takes_nothing_more(log)
 
 
 def test_a_line_that_cannot_be_taken_back_is_told(
@@ -159,6 +176,7 @@ def test_a_line_that_cannot_be_taken_back_is_told(
     broken = failing(errno.EIO)
     with begun(tmp_path) as log:
         error = refused(log, monkeypatch, fdatasync=broken, fsync=broken)
+        assert_takes_nothing_more(log)
     assert error.__notes__ == [
         "what was written of it could not be taken back either: Input/output error"
     ]

@@ -84,7 +84,9 @@ def test_fan_out_over_what_an_input_returned(tmp_path: Path) -> None:
 
 def test_items_that_are_done_are_skipped_after_a_failure(tmp_path: Path) -> None:
     work = Double(3)
-    with pytest.raises(StageFailedError, match="'double' failed: RuntimeError: item 3"):
+    with pytest.raises(
+        StageFailedError, match=r"'double' failed: double\[2\]: RuntimeError: item 3"
+    ):
         doubled(work, [1, 2, 3, 4]).run(tmp_path)
     status = doubled(work, [1, 2, 3, 4]).status(tmp_path)
     assert (status.stages[0].state, status.stages[0].items_done) == (StageState.FAILED, 2)

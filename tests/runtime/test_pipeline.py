@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from checkpoint_runtime import (
+    CommitError,
     Context,
     DefinitionError,
     ForeignStateError,
     Pipeline,
     Results,
-    StateError,
     WorkspaceError,
 )
 from tests.runtime.disk import failing
@@ -78,8 +78,9 @@ def test_a_stage_gets_its_inputs_and_a_word_on_how_to_get_others(tmp_path: Path)
         assert context.get("one") is None
         with pytest.raises(KeyError) as caught:
             context["one"]
-        assert "'one' is not an input of 'look': name it, after=['two', 'one']." in str(
-            caught.value
+        assert str(caught.value).startswith(
+            "stage 'look' asked for 'one', which is not an input of it: name it, "
+            "after=['two', 'one']. A stage is given"
         )
         return [context.stage, str(context.attempt), str(context.workspace), repr(context)]
 
@@ -176,7 +177,8 @@ def test_progress_is_told_everything_and_can_end_the_run(tmp_path: Path) -> None
     pipeline.run(tmp_path, progress=watcher)
     assert [entry[:2] for entry in told] == [
         ("planned", 2), ("begun", "one"), ("done", "one"),
-        ("begun", "two"), ("advanced", "two"), ("advanced", "two"), ("done", "two"),
+        ("begun", "two"), ("going_through", "two"), ("advanced", "two"), ("advanced", "two"),
+        ("done", "two"), ("finished", 2),
     ]  # fmt: skip
 
 
@@ -249,7 +251,45 @@ def test_a_workspace_that_may_not_be_written_is_refused_with_a_sentence(
         return open_(path, *args)
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(StateError) as caught:
+    with pytest.raises(CommitError) as caught:
         film().run(tmp_path)
-    assert f"{tmp_path}/state.log: cannot be opened or read: {problem}" in str(caught.value)
-    assert str(caught.value).endswith(". Nothing was run.")
+    assert f"{tmp_path}/state.log: cannot open: {problem}" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("number", "error", "problem"),
+    [
+        (errno.EROFS, CommitError, "w: cannot make the workspace: Read-only file system. "),
+        (errno.ENOSPC, CommitError, "w: cannot make the workspace: No space left on device: 0"),
+        (errno.EIO, WorkspaceError, "w is not a directory and cannot be made: Input/output err"),
+    ],
+)
+def test_a_workspace_that_cannot_be_made_is_refused_with_a_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    error: type[Exception],
+    problem: str,
+) -> None:
+    monkeypatch.setattr(os, "mkdir", failing(number))
+    with pytest.raises(error, match=problem):
+        film().run(tmp_path / "w")
+
+
+def test_a_workspace_that_may_not_be_looked_into_is_refused_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    film().run(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", failing(errno.EACCES))
+        for look in (film().status, film().results, film().resume):
+            with pytest.raises(WorkspaceError, match=r"state.log: cannot be opened or read: Permi"):
+                look(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "exists", failing(errno.EACCES))
+        with pytest.raises(WorkspaceError, match="cannot be looked into: Permission denied"):
+            film().resume(tmp_path)
+    monkeypatch.setattr(Path, "is_dir", failing(errno.EACCES))
+    with pytest.raises(WorkspaceError, match="cannot be looked into: Permission denied"):
+        film().status(tmp_path)

@@ -68,7 +68,7 @@ def refused(workspace: Path, song: Song, **options: Any) -> str:
     assert files_in(workspace) == before
     (sentence,) = sentences
     assert sentence.startswith(f"{workspace / 'state.log'}: the pipeline has changed since: ")
-    assert "--rerun-from STAGE, rerun_from=" in sentence
+    assert "(--accept-changed, accept_changed=True)." in sentence
     return sentence
 
 
@@ -116,6 +116,60 @@ def test_other_parameters_are_refused_the_same_ones_or_none_are_not(workspace: P
     assert song.resume(workspace) == []
     assert "other parameters" in refused(workspace, song, parameters={"key": 1})
     assert song.resume(workspace, parameters={"key": 1}, rerun_from="a") == ["a", "b", "c"]
+
+
+TWO: dict[str, Any] = {"version": "2"}
+ADVICE = [
+    (
+        Song("a", ("b", TWO), "c"),
+        "b",
+        "Run the changed part again (--rerun-from b, rerun_from='b')",
+    ),
+    (Song("a", ("b", TWO), ("c", TWO)), "b", "Run the changed part again (--rerun-from b, "),
+    (
+        Song("a", ("b", {"after": []}), ("c", {"after": ["a"]})),
+        None,
+        "No one stage has all of that",
+    ),
+    (
+        Song("a", ("b", TWO), ("c", {"after": ["a"]})),
+        "a",
+        "Run the changed part again (--rerun-from",
+    ),
+    (Song("a", ("b", TWO)), None, "Take the change back, or keep the rest as it is done and drop "),
+]
+
+
+@pytest.mark.parametrize(("song", "stage", "words"), ADVICE)
+def test_the_stage_to_run_again_from_is_named_where_that_works(
+    workspace: Path, song: Song, stage: str | None, words: str
+) -> None:
+    with pytest.raises(ChangedPipelineError) as caught:
+        song.resume(workspace)
+    assert caught.value.rerun_from == stage
+    assert f"Nothing was run. {words}" in str(caught.value)
+    assert "parameter" not in str(caught.value)  # they are the same
+    if stage is not None:
+        song.resume(workspace, rerun_from=stage)
+        assert song.pipeline.status(workspace).finished
+        return
+    for name in [stage.name for stage in song.pipeline._stages]:
+        if name != "a" or "drop" in words:
+            with pytest.raises(ChangedPipelineError):
+                song.resume(workspace, rerun_from=name)
+
+
+def test_other_parameters_are_told_from_what_to_what(tmp_path: Path) -> None:
+    song = Song("a", "b")
+    song.resume(tmp_path, parameters={"same": 1, "size": (1, 2), "gone": "x" * 99})
+    told = refused(tmp_path, song, parameters={"same": 1, "size": [1, 2], "new": 3})
+    assert "parameter 'size' was (1, 2), and is [1, 2] now; " in told
+    assert f"parameter 'gone' was '{'x' * 59}…, and is not given now; " in told
+    assert "parameter 'new' was not given, and is 3 now; stage 'a' was done with other" in told
+    assert "'same'" not in told
+    many = refused(tmp_path, song, parameters={"same": 1, **dict.fromkeys("abcdef", 0)})
+    assert "and 1 more" in many
+    assert "5 more parameters are others now" in many
 
 
 def test_a_stage_added_at_the_end_just_runs(workspace: Path) -> None:

@@ -14,7 +14,7 @@ from checkpoint_runtime.state.records import FORMAT, History, first_record, text
 
 PATH = Path("job") / "state.log"
 WAS = {"version": "1", "inputs": {}, "parameters": "p"}
-ITEM = {"item": "map", "index": 0, "key": "k", **WAS, "digest": "d", "value": 5}
+ITEM = {"item": "map", "index": 0, "of": 2, "key": "k", **WAS, "digest": "d", "value": 5}
 DONE = {"done": "a", **WAS, "digest": "d", "at": "then", "took_s": 1.5, "value": 7}
 MAPPED = {**DONE, "done": "map", "items": 1, "made_of": "m", "value": None}
 
@@ -119,6 +119,7 @@ def mutants() -> list[dict[str, Any]]:
         {"failed": "a", "error": "E", "at": "now"},
         {"released": "a"},
         {"cleared": ["a"]},
+        {"retry": "a"},
         {"dropped": "map", "items": [0]},
         {"accepted": "a", **WAS},
         {"parameters": "given", "value": {}},

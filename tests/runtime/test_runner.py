@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from checkpoint_runtime import (
     StageState,
     StageValueError,
 )
-from checkpoint_runtime.runner import words_of
+from checkpoint_runtime.texts import words_of
 from tests.runtime.conftest import Waits
 from tests.runtime.support import RESULT, Ran, fail, failing_times, film, one
 
@@ -28,9 +29,11 @@ def test_nothing_after_a_failed_stage_runs_and_resume_tries_it_again(tmp_path: P
     ran: Ran = []
     with pytest.raises(StageFailedError) as caught:
         film(ran, render=fail).run(tmp_path)
-    assert str(caught.value) == (
-        "stage 'render' failed: RuntimeError: out of paint. Nothing after it ran; resume tries it "
-        "again (1 of 10 attempts used)."
+    error = caught.value
+    assert re.fullmatch(r"tests/runtime/support.py:\d+ in fail", error.where or "")
+    assert str(error) == (
+        f"stage 'render' failed: RuntimeError: out of paint ({error.where}). Nothing after it ran; "
+        "resume tries it again (1 of 10 attempts used)."
     )
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert (caught.value.stage, caught.value.tried, caught.value.attempts) == ("render", 1, 10)
@@ -61,8 +64,8 @@ def test_the_budget_ends_it_and_only_rerun_clears_that(tmp_path: Path, waits: Wa
             pipeline.resume(tmp_path)
         assert str(caught.value) == (
             "stage 'work' was begun 3 times and never finished; the last error: RuntimeError: "
-            "attempt 3. It is not tried again by itself. See to the cause, then clear it: "
-            "checkpoint-runtime rerun … work, or pipeline.rerun(workspace, 'work')."
+            f"attempt 3 ({caught.value.where}). It is not tried again by itself. See to the cause, "
+            "then clear it: pipeline.rerun(workspace, 'work')"
         )
     assert tried == [1, 2, 3]
     assert pipeline.status(tmp_path).stages[0].state is StageState.POISONED
@@ -99,7 +102,7 @@ def test_keep_going_runs_what_is_not_built_on_the_failed_stage(tmp_path: Path) -
         return pipeline
 
     ran: Ran = []
-    with pytest.raises(StageFailedError, match="stage 'b' failed"):
+    with pytest.raises(StageFailedError, match="stage 'b' failed") as caught:
         branches(ran, broken=True).run(tmp_path, keep_going=True)
     assert ran == ["a", "b", "d", "e"]
     status = branches(ran, broken=True).status(tmp_path)
@@ -108,6 +111,8 @@ def test_keep_going_runs_what_is_not_built_on_the_failed_stage(tmp_path: Path) -
     assert "**`b` failed**" in handoff
     assert "**`d` failed**" in handoff
     assert "**Next:** `b`, `d`" in handoff
+    assert "stage 'd' failed: RuntimeError: d" in caught.value.__notes__[0]
+    assert "Nothing that is built on it ran" in str(caught.value)
     ran.clear()
     branches(ran, broken=False).resume(tmp_path)
     assert ran == ["b", "c", "d", "f"]
@@ -199,4 +204,5 @@ def test_an_input_that_is_damaged_is_the_states_fault_and_not_tried_again(
     with pytest.raises(DamagedStateError, match="the digest differs"):
         pipeline.run(tmp_path)
     assert waits.seconds == []
-    assert pipeline.status(tmp_path).stages[1].state is StageState.BEGUN
+    use_status = pipeline.status(tmp_path).stages[1]
+    assert (use_status.state, use_status.attempts) == (StageState.PENDING, 0)

@@ -60,7 +60,6 @@ def test_one_that_is_damaged_or_missing_is_told_with_what_to_do(
     with pytest.raises(DamagedStateError) as caught:
         files.read(ONE.name, KNOWN[ONE.name])
     assert caught.value.path == path
-    assert str(caught.value).endswith("run its stage again (checkpoint-runtime rerun).")
     if content is None or len(content) != ONE.size_bytes:
         with pytest.raises(DamagedStateError, match=r"missing|11 bytes, where 12 were committed"):
             files.require(KNOWN)

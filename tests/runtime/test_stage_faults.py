@@ -13,12 +13,15 @@ from tests.runtime.support import RESULT, Ran, film
 
 def test_without_the_variable_nothing_happens() -> None:
     for _ in range(3):
-        StageFaults.from_environment().strike("render")
+        StageFaults.from_environment(film()._stages).strike("render")
 
 
 def test_the_stage_of_that_name_fails_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "raise:a:b:2")  # a name may hold a colon
-    faults = StageFaults.from_environment()
+    pipeline = Pipeline("film")
+    for name in ("a", "a:b"):
+        pipeline.stage(name=name)(lambda context: None)
+    faults = StageFaults.from_environment(pipeline._stages)
     faults.strike("a")
     for _ in range(2):
         with pytest.raises(InjectedStageFault, match="asked for by CHECKPOINT_STAGE_FAULT"):
@@ -35,6 +38,27 @@ def test_anything_else_is_refused_before_a_stage_runs(
     with pytest.raises(EnvironmentVariableError, match="is not raise:NAME:TIMES"):
         film(ran).run(tmp_path)
     assert ran == []
+
+
+@pytest.mark.parametrize("name", ["nobody", "render[0]", "nobody[0]"])
+def test_what_is_no_stage_is_refused_before_a_stage_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, f"raise:{name}:1")
+    with pytest.raises(EnvironmentVariableError, match=r"which is no stage: there are 'research',"):
+        film().run(tmp_path)
+    assert not (tmp_path / "state.log").exists()
+
+
+def test_a_stage_of_another_pipeline_of_the_process_disturbs_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Pipeline("other")
+    other.stage(name="elsewhere")(lambda context: None)
+    monkeypatch.setenv(VARIABLE, "raise:elsewhere:1")
+    assert dict(film().run(tmp_path / "film")) == RESULT
+    with pytest.raises(StageFailedError, match="InjectedStageFault"):
+        other.run(tmp_path / "other")
 
 
 def test_a_pipeline_meets_it_in_place_of_the_stage(

@@ -8,8 +8,6 @@ from checkpoint_runtime.errors import (
     ChangedPipelineError,
     CheckpointRuntimeError,
     CommitError,
-    FailedBeforeError,
-    PoisonedStageError,
     StageError,
     StateError,
 )
@@ -28,17 +26,16 @@ class ExitCode(enum.IntEnum):
 
     DONE = 0, "every stage is done"
     STAGE_FAILED = 1, "a stage failed, now or before: resume tries it again"
-    USAGE = 2, "the command line, the pipeline or the environment is wrong: nothing was run"
+    USAGE = 2, "the command line, the pipeline or the environment is wrong"
     STATE_REFUSED = 3, "the state is damaged, another pipeline's, or of a changed pipeline"
-    POISONED = 4, "a stage has used up its attempts: see to the cause, then rerun it"
+    POISONED = 4, "a stage has used up its attempts, now or before: see to the cause, then rerun it"
     NOT_WRITTEN = 5, "something could not be written (a full disk?): the state is as before"
     UNFINISHED = 6, "status only: something is not done yet, and nothing failed"
     INTERRUPTED = 130, "interrupted (Ctrl-C): resume goes on"
+    TERMINATED = 143, "terminated (SIGTERM): resume goes on"
 
 
 _OF_ERRORS: tuple[tuple[type[CheckpointRuntimeError], ExitCode], ...] = (
-    (PoisonedStageError, ExitCode.POISONED),
-    (FailedBeforeError, ExitCode.STAGE_FAILED),
     (StageError, ExitCode.STAGE_FAILED),
     (CommitError, ExitCode.NOT_WRITTEN),
     (StateError, ExitCode.STATE_REFUSED),
@@ -48,6 +45,8 @@ _OF_ERRORS: tuple[tuple[type[CheckpointRuntimeError], ExitCode], ...] = (
 
 def exit_code_of(error: CheckpointRuntimeError) -> ExitCode:
     """The first that fits."""
+    if isinstance(error, StageError) and error.used_up:
+        return ExitCode.POISONED
     for kind, code in _OF_ERRORS:
         if isinstance(error, kind):
             return code

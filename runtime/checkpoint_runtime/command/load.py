@@ -14,6 +14,7 @@ from types import ModuleType
 
 from checkpoint_runtime.errors import DefinitionError
 from checkpoint_runtime.pipeline import Pipeline
+from checkpoint_runtime.texts import ended, words_of
 
 
 def load_pipeline(named: str) -> Pipeline:
@@ -78,9 +79,7 @@ def _own_errors(name: str) -> Iterator[None]:
         yield
     except (Exception, SystemExit) as error:
         traceback.print_exception(error)
-        raise DefinitionError(
-            f"{name} cannot be imported: {type(error).__name__}: {error}."
-        ) from error
+        raise DefinitionError(ended(f"{name} cannot be imported: {words_of(error)}")) from error
 
 
 def _imported_file(path: Path) -> ModuleType:

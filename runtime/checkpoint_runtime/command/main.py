@@ -11,10 +11,13 @@ from typing import Any
 from checkpoint_runtime.command.exit_codes import ExitCode, exit_code_of
 from checkpoint_runtime.command.hush import hush
 from checkpoint_runtime.command.load import load_pipeline
-from checkpoint_runtime.command.show import print_status, shown_progress, status_as_json
+from checkpoint_runtime.command.show import print_status, status_as_json
+from checkpoint_runtime.command.watch import shown_progress
 from checkpoint_runtime.errors import CheckpointRuntimeError, DefinitionError
 from checkpoint_runtime.pipeline import Pipeline
+from checkpoint_runtime.remedies import Commands
 from checkpoint_runtime.status import StageState, Status
+from checkpoint_runtime.termination import Terminated
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,25 +25,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         pipeline = load_pipeline(given.pipeline)
+        pipeline.remedies = Commands(given.pipeline, given.workspace)
         if given.command == "status":
             return _status(pipeline, given)
         return _run(pipeline, given)
     except CheckpointRuntimeError as error:
-        for line in (str(error), *getattr(error, "__notes__", ())):
-            _say(f"checkpoint-runtime: {line}")
+        _say_why(str(error), error)
         return exit_code_of(error)
+    except Terminated as error:
+        _say_why("terminated (SIGTERM); what is done is kept, resume goes on.", error)
+        return ExitCode.TERMINATED
     except SystemExit as ended:
-        _say(f"checkpoint-runtime: a stage ended the program with {ended.code!r}; resume goes on.")
+        # The runner has added which stage it was.
+        _say_why(None, ended)
         return ExitCode.STAGE_FAILED
-    except KeyboardInterrupt:
-        _say("checkpoint-runtime: interrupted; what is done is kept, resume goes on.")
+    except KeyboardInterrupt as error:
+        _say_why("interrupted; what is done is kept, resume goes on.", error)
         return ExitCode.INTERRUPTED
 
 
 def _run(pipeline: Pipeline, given: argparse.Namespace) -> int:
     with shown_progress(pipeline.name) as progress:
         if given.command == "rerun":
-            pipeline.rerun(given.workspace, given.stage, progress=progress)
+            pipeline.rerun(given.workspace, given.target, progress=progress)
             return ExitCode.DONE
         go_on = pipeline.run if given.command == "run" else pipeline.resume
         go_on(
@@ -70,6 +77,8 @@ def _status(pipeline: Pipeline, given: argparse.Namespace) -> int:
 def _code_of(status: Status) -> ExitCode:
     if status.finished:
         return ExitCode.DONE
+    if status.refused:
+        return ExitCode.STATE_REFUSED
     if status.count(StageState.POISONED):
         return ExitCode.POISONED
     return ExitCode.STAGE_FAILED if status.count(StageState.FAILED) else ExitCode.UNFINISHED
@@ -83,6 +92,8 @@ def _parameters(given: Sequence[str] | None) -> dict[str, Any] | None:
         name, equals, value = text.partition("=")
         if not name or not equals:
             raise DefinitionError(f"--parameter {text!r} is not NAME=VALUE.")
+        if name in parameters:
+            raise DefinitionError(f"--parameter {name} is given twice: which of the two is meant?")
         try:
             parameters[name] = json.loads(value)
         except ValueError:
@@ -98,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"exit codes:\n{meanings}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = _command(commands, "run", "run what is not done; refuse if a stage has failed")
     resume = _command(commands, "resume", "skip what is done, try again what failed, run the rest")
@@ -105,8 +117,12 @@ def _parser() -> argparse.ArgumentParser:
         _add_running_options(command)
     status = _command(commands, "status", "say what is done, what is next, what failed")
     status.add_argument("--json", action="store_true", help="as one JSON object")
-    rerun = _command(commands, "rerun", "clear a stage and what is built on it, then resume")
-    rerun.add_argument("stage", metavar="STAGE")
+    rerun = _command(
+        commands,
+        "rerun",
+        "clear a stage and what is built on it, or the attempts of one that is stuck, then resume",
+    )
+    rerun.add_argument("target", metavar="STAGE", help="or STAGE[NUMBER]: one item of it")
     return parser
 
 
@@ -139,6 +155,25 @@ def _add_running_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="after a failure, go on with the stages that are not built on it",
     )
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for: that reads files."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *others: Any, **named: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("checkpoint-contracts")
+        except PackageNotFoundError:
+            found = "of an unknown version: it is not installed"
+        print(f"checkpoint-runtime {found}")  # noqa: T201 - this is what was asked for
+        parser.exit()
+
+
+def _say_why(text: str | None, error: BaseException) -> None:
+    for line in ([] if text is None else [text]) + getattr(error, "__notes__", []):
+        _say(f"checkpoint-runtime: {line}")
 
 
 def _say(text: str) -> None:

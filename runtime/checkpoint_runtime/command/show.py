@@ -1,20 +1,13 @@
-"""How a run and a status look: on a terminal, as plain lines, as JSON."""
+"""How a status looks: on a terminal, as plain lines, as JSON."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
 
-from checkpoint_runtime.command.hush import hush
-from checkpoint_runtime.progress import Progress
 from checkpoint_runtime.status import StageState, StageStatus, Status
-
-if TYPE_CHECKING:
-    from rich.progress import TaskID
+from checkpoint_runtime.texts import shortened, told
 
 _MARKS = {
     StageState.DONE: "green",
@@ -22,91 +15,9 @@ _MARKS = {
     StageState.POISONED: "bold red",
     StageState.BEGUN: "yellow",
     StageState.PENDING: "dim",
+    StageState.CHANGED: "magenta",
+    StageState.DAMAGED: "bold red",
 }
-
-
-@contextmanager
-def shown_progress(pipeline: str) -> Iterator[Progress]:
-    """On stderr: a bar where it is a terminal and rich is installed, else a line per event."""
-    if sys.stderr.isatty():
-        try:
-            from rich.console import Console
-            from rich.progress import Progress as Bars
-        except ImportError:
-            yield Lines(sys.stderr)
-            return
-        with Bars(console=Console(stderr=True)) as bars:
-            yield _Bars(bars, pipeline)
-        return
-    yield Lines(sys.stderr)
-
-
-class Lines:
-    """Tells each event in a line."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def planned(self, stages: int, done: int) -> None:
-        self._say(f"{done} of {stages} stages are done")
-
-    def begun(self, stage: str, attempt: int, attempts: int) -> None:
-        again = f" (attempt {attempt} of {attempts})" if attempt > 1 else ""
-        self._say(f"{stage}: begun{again}")
-
-    def advanced(self, stage: str, items: int, of: int) -> None:
-        self._say(f"{stage}: {items} of {of}")
-
-    def done(self, stage: str, took_s: float) -> None:
-        self._say(f"{stage}: done in {took_s:.1f} s")
-
-    def failed(self, stage: str, error: str, wait_s: float | None) -> None:
-        ahead = "" if wait_s is None else f"; again in {wait_s:g} s"
-        self._say(f"{stage}: failed: {error}{ahead}")
-
-    def _say(self, text: str) -> None:
-        try:
-            print(text, file=self._stream, flush=True)
-        except OSError:
-            hush(self._stream)  # the job goes on
-
-
-class _Bars:
-    """A bar for the pipeline, and one for the items of a mapped stage."""
-
-    def __init__(self, bars: object, pipeline: str) -> None:
-        from rich.progress import Progress as RichProgress
-
-        assert isinstance(bars, RichProgress)
-        self._bars = bars
-        self._all: TaskID = bars.add_task(pipeline, total=None)
-        self._items: TaskID | None = None
-
-    def planned(self, stages: int, done: int) -> None:
-        self._bars.update(self._all, total=stages, completed=done)
-
-    def begun(self, stage: str, attempt: int, attempts: int) -> None:
-        self._remove_items()
-        again = f" (attempt {attempt} of {attempts})" if attempt > 1 else ""
-        self._bars.update(self._all, description=f"{stage}{again}")
-
-    def advanced(self, stage: str, items: int, of: int) -> None:
-        if self._items is None:
-            self._items = self._bars.add_task(stage, total=of)
-        self._bars.update(self._items, completed=items, total=of)
-
-    def done(self, stage: str, took_s: float) -> None:
-        self._remove_items()
-        self._bars.advance(self._all)
-
-    def failed(self, stage: str, error: str, wait_s: float | None) -> None:
-        ahead = "" if wait_s is None else f"; again in {wait_s:g} s"
-        self._bars.console.print(f"{stage}: failed: {error}{ahead}", style="red", markup=False)
-
-    def _remove_items(self) -> None:
-        if self._items is not None:
-            self._bars.remove_task(self._items)
-            self._items = None
 
 
 def status_as_json(status: Status) -> str:
@@ -114,6 +25,7 @@ def status_as_json(status: Status) -> str:
     fields = dataclasses.asdict(status)
     fields["workspace"] = str(status.workspace)
     fields["finished"] = status.finished
+    fields["refused"] = status.refused
     return json.dumps(fields, indent=2)
 
 
@@ -132,7 +44,10 @@ def print_status(status: Status) -> None:
             state = Text(str(stage.state), style=_MARKS[stage.state])
             # Text: what stands in brackets in a name or an error is no style.
             table.add_row(Text(stage.name), state, *map(Text, _last_columns(stage)))
-        Console().print(table)
+        console = Console()
+        console.print(table)
+        for line in _below(status):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
         return
     _print_plain(status)
 
@@ -144,22 +59,45 @@ def _print_plain(status: Status) -> None:
     for row in rows:
         padded = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
         lines.append(f"{padded}  {row[3]}".rstrip())
+    lines += _below(status)
     print("\n".join(lines))  # noqa: T201 - this is what it is for
 
 
 def _title(status: Status) -> str:
+    if not status.begun:
+        return f"{status.pipeline}: nothing has run here"
     done = status.count(StageState.DONE)
-    text = f"{status.pipeline}: {done} of {len(status.stages)} stages are done"
+    return f"{status.pipeline}: {done} of {len(status.stages)} stages are done"
+
+
+def _below(status: Status) -> list[str]:
+    """What to know besides the stages, a line each."""
+    lines = []
     if status.unknown:
-        text += f"; recorded, and not in the pipeline now: {', '.join(status.unknown)}"
-    return text if status.begun else f"{status.pipeline}: nothing has run here"
+        lines.append(f"recorded, and not in the pipeline now: {', '.join(status.unknown)}")
+    if status.next:
+        asked = " (with --keep-going)" if status.count(StageState.POISONED) else ""
+        lines.append(f"next: {', '.join(status.next)}{asked}")
+    lines += [f"then: {stage.remedy}" for stage in status.stages if stage.remedy]
+    if status.refused:
+        lines.append("a resume refuses to go on from this, and says what to do")
+    return lines
 
 
 def _last_columns(stage: StageStatus) -> tuple[str, str]:
     attempts = f"{stage.attempts}/{stage.budget}" if stage.attempts else ""
-    what = stage.error or ""
-    if stage.state is StageState.DONE and stage.took_s is not None:
-        what = f"{stage.at}, {stage.took_s:.1f} s"
+    parts = []
     if stage.items_done:
-        what = f"{stage.items_done} items done; {what}".rstrip("; ")
-    return attempts, what
+        of = "" if stage.items_total is None else f" of {stage.items_total}"
+        parts.append(f"{stage.items_done}{of} items done")
+    if stage.problem is not None:
+        parts.append(shortened(stage.problem))
+    elif stage.error is not None:
+        parts.append(told(stage.error, stage.item, stage.where))
+    elif stage.state is StageState.POISONED:
+        parts.append("it never raised: its process died each time")
+    elif stage.state is StageState.BEGUN:
+        parts.append("it is running, or its process died")
+    elif stage.state is StageState.DONE and stage.took_s is not None:
+        parts.append(f"{stage.at}, {stage.took_s:.1f} s")
+    return attempts, "; ".join(parts)

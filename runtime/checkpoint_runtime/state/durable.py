@@ -11,6 +11,7 @@ from typing import Final
 from checkpoint_runtime.errors import CommitError
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, *_NO_ROOM})
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -76,9 +77,20 @@ def write_new_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
         for chunk in chunks:
             write_all(descriptor, chunk)
         os.fsync(descriptor)
+    except OSError as error:
+        _remove_partial(path, error)
+        raise
     finally:
         os.close(descriptor)
     sync_directory(path.parent)
+
+
+def _remove_partial(path: Path, error: OSError) -> None:
+    """Give back the room that half a file takes: it may be what the next commit needs."""
+    try:
+        os.unlink(path)
+    except OSError as another:
+        error.add_note(f"what was written of {path} could not be removed: {another.strerror}")
 
 
 NOT_RECORDED: Final = "What was to be recorded is not; the state is as before."

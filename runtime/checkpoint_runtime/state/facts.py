@@ -57,8 +57,16 @@ class Item(NamedTuple):
     """Digest of what the item was made of."""
     fingerprint: Fingerprint
     """Of the stage, when the item was done."""
+    of: int
+    """How many items there were then."""
 
 
 class Failure(NamedTuple):
+    """How an attempt failed."""
+
     error: str
     at: str
+    item: int | None = None
+    """Which item of a mapped stage was under way; None: none, or it is no mapped one."""
+    where: str | None = None
+    """The last line of the stage's own code."""

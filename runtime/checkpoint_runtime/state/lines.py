@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from checkpoint_runtime.errors import DamagedStateError
 
-KEEP = "To start over, move the file away; nothing has been changed."
+KEEP = "To start over, take another workspace; nothing has been changed."
 _CHECKSUM_BYTES = 9  # with the space after it
 
 
@@ -38,6 +38,8 @@ class Lines(NamedTuple):
     """Up to where the file is whole. What follows is the torn tail; 0: not even a first line."""
     checksum: int
     """Of the last sound line: where the next one begins."""
+    doubtful: bool = False
+    """The torn tail has its newline: a crash can leave that, and so can a later change of it."""
 
 
 def framed(record: str, checksum: int) -> tuple[bytes, int]:
@@ -63,22 +65,38 @@ def parse(data: bytes, first: bytes, path: Path) -> Lines:
     *lines, tail = data.split(b"\n")
     bodies: list[bytes] = []
     checksum = sound_bytes = 0
+    doubtful = False
     for number, line in enumerate(lines, start=1):
         body = line[_CHECKSUM_BYTES:]
         fitting = zlib.crc32(body, checksum)
         if line[:_CHECKSUM_BYTES] != b"%08x " % fitting:
             if number == len(lines) and not tail.strip(b"\0"):
                 tail = line + b"\n" + tail
+                # Zeros where its bytes should be: they did not all reach the disk, no doubt.
+                doubtful = b"\0" not in line
                 break
-            raise DamagedStateError(
-                path, number, f"the checksum does not fit, and it is not the last line. {KEEP}"
-            )
+            raise _damaged(path, number)
         checksum = fitting
         sound_bytes += len(line) + 1
         bodies.append(body)
     if not bodies:
         _require_torn(tail, first, path)
-    return Lines(_records(bodies, path), sound_bytes, checksum)
+    return Lines(_records(bodies, path), sound_bytes, checksum, doubtful)
+
+
+def _damaged(path: Path, number: int) -> DamagedStateError:
+    before = number - 1
+    rescue = (
+        f"The {before} lines before it are whole: `head -n {before} {path.name} > rescued`, put in "
+        "its place, keeps what they say. "
+        if before > 1
+        else ""
+    )
+    return DamagedStateError(
+        path,
+        number,
+        f"the checksum does not fit, and it is not the last line. {rescue}{KEEP}",
+    )
 
 
 def _require_torn(tail: bytes, first: bytes, path: Path) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from checkpoint_runtime.errors import StateError
+from checkpoint_runtime.errors import StateError, WorkspaceError
 from checkpoint_runtime.state import lines
-from checkpoint_runtime.state.durable import commit_error, sync_directory, write_all
+from checkpoint_runtime.state.durable import NOT_WRITABLE, commit_error, sync_directory, write_all
+from checkpoint_runtime.state.fresh import LOG_NAME, require_fresh
 from checkpoint_runtime.state.records import History, Record, first_record, text_of
-
-FILE_NAME = "state.log"
 
 _open_here: set[tuple[int, int]] = set()
 """Device and inode of the logs that this process has open for appending."""
@@ -21,13 +20,15 @@ _open_here: set[tuple[int, int]] = set()
 def read_history(workspace: Path, pipeline: str) -> History:
     """What the log says; an empty history if there is none. Changes nothing.
 
-    :raises StateError: it cannot be read, is damaged, or is another pipeline's.
+    :raises StateError: it cannot be read, is damaged, or is another pipeline's; there is none, and
+        there must have been one.
+    :raises WorkspaceError: it may not be read.
     """
-    path = workspace / FILE_NAME
+    path = workspace / LOG_NAME
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        return History(path, pipeline)
+        data = b""
     except OSError as error:
         raise _unreadable(path, error) from error
     return _history(_parsed(data, path, pipeline), path, pipeline)
@@ -43,20 +44,27 @@ class StateLog:
 
     def __init__(self, workspace: Path, pipeline: str) -> None:
         """
-        :raises StateError: the log cannot be opened or read, is damaged, or is another pipeline's:
-            nothing of it has been changed then.
-        :raises CommitError: it cannot be repaired or synced.
+        :raises StateError: the log cannot be opened or read, is damaged, or is another pipeline's;
+            there is none, and there must have been one: nothing of it has been changed then.
+        :raises WorkspaceError: it may not be read.
+        :raises CommitError: it cannot be written, repaired or synced.
         """
-        self.path = workspace / FILE_NAME
+        self.path = workspace / LOG_NAME
         self._size_bytes = 0
         self._checksum = 0
         self._process = os.getpid()
         self._identity: tuple[int, int] | None = None
         self._sound = True
+        self.dropped: int | None = None
+        """A last line with its newline, but another checksum, that was dropped: its number."""
+        if not os.path.lexists(self.path):
+            require_fresh(workspace)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         try:
             self._descriptor = os.open(self.path, flags, 0o644)
         except OSError as error:
+            if error.errno in NOT_WRITABLE and _may_read(self.path):
+                raise commit_error("open", self.path, error, 0) from error
             raise _unreadable(self.path, error) from error
         try:
             self._identity = self._claimed()
@@ -74,8 +82,8 @@ class StateLog:
         """Add a record; it is durable on return, and :attr:`history` knows it.
 
         :param encoded: parts of the record that are JSON already.
-        :raises CommitError: it is not recorded. The log takes no further record after that: what
-            a failed sync left behind is known only when the file is read again.
+        :raises CommitError: it is not recorded. After a failed sync the log takes no further
+            record: what that left behind is known only when the file is read again.
         """
         line, checksum = lines.framed(text_of(record, **encoded), self._checksum)
         if not self._sound:
@@ -86,13 +94,17 @@ class StateLog:
             raise commit_error("append", self.path, error, len(line))
         self._require_untouched(len(line))
         self._sound = False  # until it is known how this ended; an interrupt can strike, too
+        written = False
         try:
             write_all(self._descriptor, line)
+            written = True
             # The size is part of what it takes to read the line: fdatasync writes that, too.
             os.fdatasync(self._descriptor)
         except OSError as error:
             refusal = commit_error("append", self.path, error, len(line))
-            self._retract(refusal)
+            retracted = self._retract(refusal)
+            # No sync has failed yet: the file is as before, and that is durable.
+            self._sound = retracted and not written
             raise refusal from error
         self._size_bytes += len(line)
         self._checksum = checksum
@@ -151,6 +163,7 @@ class StateLog:
             raise _unreadable(self.path, error) from error
         found = _parsed(data, self.path, pipeline)
         history = _history(found, self.path, pipeline)
+        self.dropped = history.lines + 1 if found.doubtful else None
         self._size_bytes, self._checksum = found.sound_bytes, found.checksum
         try:
             if len(data) > found.sound_bytes:
@@ -161,7 +174,8 @@ class StateLog:
             raise commit_error("repair or sync", self.path, error, 0) from error
         return history
 
-    def _retract(self, refusal: Exception) -> None:
+    def _retract(self, refusal: Exception) -> bool:
+        """Whether the file is as it was before the append, and that is durable."""
         # After a failed sync a whole line may stand in the file that will never reach the disk:
         # the next run must not take it for done.
         try:
@@ -171,6 +185,8 @@ class StateLog:
             refusal.add_note(
                 f"what was written of it could not be taken back either: {error.strerror}"
             )
+            return False
+        return True
 
 
 def _parsed(data: bytes, path: Path, pipeline: str) -> lines.Lines:
@@ -180,10 +196,19 @@ def _parsed(data: bytes, path: Path, pipeline: str) -> lines.Lines:
 
 def _history(found: lines.Lines, path: Path, pipeline: str) -> History:
     history = History(path, pipeline)
+    if not found.records:
+        require_fresh(path.parent)
     for record in found.records:
         history.take(record)
     return history
 
 
-def _unreadable(path: Path, error: OSError) -> StateError:
-    return StateError(path, 0, f"cannot be opened or read: {error.strerror}. Nothing was run.")
+def _may_read(path: Path) -> bool:
+    return os.access(path if path.exists() else path.parent, os.R_OK)
+
+
+def _unreadable(path: Path, error: OSError) -> StateError | WorkspaceError:
+    problem = f"cannot be opened or read: {error.strerror}. Nothing was run."
+    if isinstance(error, PermissionError):
+        return WorkspaceError(f"{path}: {problem}")
+    return StateError(path, 0, problem)

@@ -8,11 +8,12 @@ format     the first record, and the pipeline's name; nothing else, so that it i
 attempt    a stage is about to begin
 done       a stage is done, and what it returned; ``next``: a stage about to begin
 item       one item of a mapped stage is done, and what it gave
-failed     a stage raised
-released   an attempt ended by the user's wish: it does not count
+failed     a stage raised, or cannot keep its value; ``index``: in that item
+released   an attempt that was none does not count: ended from outside, or for want of room
 cleared    these stages are as if they had never run
+retry      the attempts of this stage and its failure do not count any more
 accepted   a stage stays done although its pipeline has changed: what it is held against from now
-dropped    these items of a mapped stage are as if they had never run
+dropped    these items of a mapped stage are as if they had never run; nor is the stage done
 parameters what the pipeline runs with from here on, and why
 ========== ======================================================================================
 """
@@ -20,13 +21,14 @@ parameters what the pipeline runs with from here on, and why
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from checkpoint_runtime.errors import DamagedStateError, ForeignStateError
+from checkpoint_runtime.state.checks import count_in, list_in, name_in, text_in
 from checkpoint_runtime.state.facts import Done, Failure, Fingerprint, Item, Kept, SideFile
 from checkpoint_runtime.state.lines import KEEP
 
@@ -87,10 +89,26 @@ class History:
         for known in (self.done, self.items, self.attempts, self.failures):
             known.pop(stage, None)
 
-    def clear_progress(self, stage: str) -> None:
-        """It is done: how it came to that does not matter any more."""
+    def drop(self, stage: str, indices: Iterable[int]) -> None:
+        """As if these items of a mapped stage had never run.
+
+        :raises KeyError: one of them is not done.
+        """
+        for index in indices:
+            del self.items[stage][index]
+        if not self.items[stage]:
+            del self.items[stage]
+        self.done.pop(stage, None)
+
+    def forget_attempts(self, stage: str) -> None:
+        """It is done, or the user has seen to it: how it came to that does not matter any more."""
         self.attempts.pop(stage, None)
         self.failures.pop(stage, None)
+
+    def items_in_all(self, stage: str) -> int | None:
+        """How many items a mapped stage had when one was last done; None: none ever was."""
+        items = self.items.get(stage)
+        return max(items.values(), key=lambda item: item.kept.line).of if items else None
 
     def referred(self) -> dict[str, SideFile]:
         """All side files that are part of something done."""
@@ -120,7 +138,7 @@ def _first(history: History, record: Record) -> None:
 
 
 def _attempt(history: History, record: Record) -> None:
-    stage = _name(record["attempt"])
+    stage = name_in(record["attempt"])
     history.attempts[stage] = history.attempts.get(stage, 0) + 1
 
 
@@ -146,17 +164,20 @@ def _done(history: History, record: Record) -> None:
         raise TypeError("half of what tells of a mapped stage")
     if items is None:
         history.items.pop(stage, None)
-    elif set(history.items.setdefault(stage, {})) != set(range(_count(items))):
+    elif set(history.items.setdefault(stage, {})) != set(range(count_in(items))):
         raise ValueError(f"{items} items, and others are recorded")
-    history.clear_progress(stage)
+    history.forget_attempts(stage)
     history.done[stage] = Done(_kept(history, record), fingerprint, items, at, took_s)
     if "next" in record:
         _begin_next(history, record)
 
 
 def _item(history: History, record: Record) -> None:
-    stage, index = _name(record["item"]), _count(record["index"])
-    item = Item(_kept(history, record), _text(record["key"]), _fingerprint(record))
+    stage, index = name_in(record["item"]), count_in(record["index"])
+    of = count_in(record["of"])
+    if index >= of:
+        raise ValueError(f"item {index} of {of}")
+    item = Item(_kept(history, record), text_in(record["key"]), _fingerprint(record), of)
     history.items.setdefault(stage, {})[index] = item
     # It got somewhere: what is begun now is the first attempt at the next item.
     history.attempts[stage] = 1
@@ -164,30 +185,34 @@ def _item(history: History, record: Record) -> None:
 
 
 def _failed(history: History, record: Record) -> None:
-    failure = Failure(_text(record["error"]), _text(record["at"]))
-    history.failures[_name(record["failed"])] = failure
+    history.failures[name_in(record["failed"])] = Failure(
+        text_in(record["error"]),
+        text_in(record["at"]),
+        count_in(record["index"]) if "index" in record else None,
+        text_in(record["where"]) if "where" in record else None,
+    )
 
 
 def _released(history: History, record: Record) -> None:
-    stage = _name(record["released"])
+    stage = name_in(record["released"])
     history.attempts[stage] = max(0, history.attempts.get(stage, 0) - 1)
 
 
 def _cleared(history: History, record: Record) -> None:
-    for stage in _list(record["cleared"]):
-        history.clear(_name(stage))
+    for stage in list_in(record["cleared"]):
+        history.clear(name_in(stage))
+
+
+def _retry(history: History, record: Record) -> None:
+    history.forget_attempts(name_in(record["retry"]))
 
 
 def _dropped(history: History, record: Record) -> None:
-    stage = _name(record["dropped"])
-    for index in _list(record["items"]):
-        del history.items[stage][index]
-    if not history.items[stage]:
-        del history.items[stage]
+    history.drop(name_in(record["dropped"]), list_in(record["items"]))
 
 
 def _accepted(history: History, record: Record) -> None:
-    stage, fingerprint = _name(record["accepted"]), _fingerprint(record)
+    stage, fingerprint = name_in(record["accepted"]), _fingerprint(record)
     if stage in history.done:
         history.done[stage] = history.done[stage]._replace(fingerprint=fingerprint)
         return
@@ -199,21 +224,21 @@ def _accepted(history: History, record: Record) -> None:
 def _fingerprint(record: Record) -> Fingerprint:
     made_of = record.get("made_of")
     return Fingerprint(
-        _text(record["version"]),
-        {_name(name): _text(digest) for name, digest in record["inputs"].items()},
-        _text(record["parameters"]),
-        None if made_of is None else _text(made_of),
+        text_in(record["version"]),
+        {name_in(name): text_in(digest) for name, digest in record["inputs"].items()},
+        text_in(record["parameters"]),
+        None if made_of is None else text_in(made_of),
     )
 
 
 def _parameters(history: History, record: Record) -> None:
-    _name(record["parameters"])
+    name_in(record["parameters"])
     history.parameters = record["value"]
 
 
 def _begin_next(history: History, record: Record) -> None:
     if "next" in record:
-        stage = _name(record["next"])
+        stage = name_in(record["next"])
         history.attempts[stage] = history.attempts.get(stage, 0) + 1
 
 
@@ -223,34 +248,10 @@ def _kept(history: History, record: Record) -> Kept:
         raise TypeError(f"{digest!r} is not a digest")
     if "files" in record:
         files = {
-            _name(name): SideFile(_count(file["bytes"]), _text(file["sha256"]))
+            name_in(name): SideFile(count_in(file["bytes"]), text_in(file["sha256"]))
             for name, file in record["files"].items()
         }
     return Kept(record["value"], digest, files, history.lines)
-
-
-def _name(value: Any) -> str:
-    if type(value) is not str or not value:
-        raise TypeError(f"{value!r} is not a name")
-    return value
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if type(value) is not list:
-        raise TypeError(f"{value!r} is not a list")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise TypeError(f"{value!r} is not a count")
-    return value
 
 
 _NO_FILES: Final[Mapping[str, SideFile]] = MappingProxyType({})
@@ -263,6 +264,7 @@ _HANDLERS: Final[Mapping[str, Callable[[History, Record], None]]] = {
     "failed": _failed,
     "released": _released,
     "cleared": _cleared,
+    "retry": _retry,
     "dropped": _dropped,
     "accepted": _accepted,
     "parameters": _parameters,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -17,9 +16,8 @@ from checkpoint_runtime.codec import Attachment
 from checkpoint_runtime.errors import DamagedStateError, StateError
 from checkpoint_runtime.state.durable import commit_error, make_directory, write_new_file
 from checkpoint_runtime.state.facts import SideFile
-
-FOLDER_NAME = "values"
-_OWN_NAME = re.compile(r"[0-9a-f]{32}\.[a-z]{1,16}")
+from checkpoint_runtime.state.fresh import OWN_SIDE_FILE
+from checkpoint_runtime.state.fresh import VALUES_NAME as FOLDER_NAME
 
 
 class SideFiles:
@@ -59,7 +57,7 @@ class SideFiles:
             raise self._other_size(path, len(data), expected)
         if hashlib.sha256(data).hexdigest() != expected.sha256:
             raise DamagedStateError(
-                path, 0, f"its content is not what was committed: the digest differs. {_AGAIN}"
+                path, 0, "its content is not what was committed: the digest differs"
             )
         return data
 
@@ -88,7 +86,7 @@ class SideFiles:
         except OSError as error:
             raise StateError(self.folder, 0, f"cannot be read: {error.strerror}") from error
         for name in names:
-            if _OWN_NAME.fullmatch(name) and name not in known:
+            if OWN_SIDE_FILE.fullmatch(name) and name not in known:
                 path = self.folder / name
                 try:
                     path.unlink()
@@ -96,21 +94,18 @@ class SideFiles:
                     raise commit_error("remove", path, error, 0) from error
 
     def _own(self, name: str) -> str:
-        if not _OWN_NAME.fullmatch(name):
+        if not OWN_SIDE_FILE.fullmatch(name):
             raise DamagedStateError(
                 self.folder, 0, f"the state log names a side file {name!r}: not a name of ours"
             )
         return name
 
     def _missing(self, path: Path) -> DamagedStateError:
-        return DamagedStateError(path, 0, f"this part of a committed value is missing. {_AGAIN}")
+        return DamagedStateError(path, 0, "this part of a committed value is missing")
 
     def _other_size(self, path: Path, size_bytes: int, expected: SideFile) -> DamagedStateError:
         return DamagedStateError(
             path,
             0,
-            f"{size_bytes:,} bytes, where {expected.size_bytes:,} were committed. {_AGAIN}",
+            f"{size_bytes:,} bytes, where {expected.size_bytes:,} were committed",
         )
-
-
-_AGAIN = "Bring the file back, or run its stage again (checkpoint-runtime rerun)."

@@ -1,0 +1,86 @@
+"""The story of one run: open the state, make it fit the pipeline, do what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from checkpoint_runtime.clearing import Clearing
+from checkpoint_runtime.context import Results
+from checkpoint_runtime.errors import FailedBeforeError
+from checkpoint_runtime.events import EventFile
+from checkpoint_runtime.progress import Progress
+from checkpoint_runtime.reconcile import reconcile
+from checkpoint_runtime.remedies import Remedies
+from checkpoint_runtime.runner import Runner
+from checkpoint_runtime.stage_faults import StageFaults
+from checkpoint_runtime.stages import Stages, item_name
+from checkpoint_runtime.state.log import StateLog
+from checkpoint_runtime.state.records import History
+from checkpoint_runtime.state.side_files import SideFiles
+from checkpoint_runtime.stored import Stored
+from checkpoint_runtime.termination import raising_on_sigterm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How the user wants a run."""
+
+    parameters: str | None
+    """Encoded; None: as before."""
+    clearing: Callable[[History], Clearing]
+    """What is to be run again, of what is recorded."""
+    accept_changed: bool
+    keep_going: bool
+    retry_failed: bool
+    progress: Progress
+    remedies: Remedies
+
+
+def go_on(name: str, stages: Stages, folder: Path, wishes: Wishes) -> Results:
+    """Run what is not done, and return what all stages returned. Raises as ``Pipeline.run``."""
+    faults = StageFaults.from_environment(stages)
+    with (
+        raising_on_sigterm(),
+        EventFile.from_environment() as events,
+        StateLog(folder, name) as log,
+    ):
+        if log.dropped is not None:
+            wishes.progress.note(
+                f"{log.path}, line {log.dropped}: the checksum of this last line does not fit: "
+                "it was dropped. A crash can leave that; what it said is done again."
+            )
+        digest = reconcile(
+            log,
+            stages,
+            wishes.parameters,
+            wishes.clearing(log.history),
+            accept_changed=wishes.accept_changed,
+            note=wishes.progress.note,
+        )
+        if not wishes.retry_failed:
+            _refuse_failed(log.history)
+        Runner(
+            stages,
+            folder,
+            log,
+            events,
+            faults=faults,
+            parameters_digest=digest,
+            keep_going=wishes.keep_going,
+            progress=wishes.progress,
+            remedies=wishes.remedies,
+        ).run()
+        return results_of(log.history, folder, wishes.remedies)
+
+
+def results_of(history: History, folder: Path, remedies: Remedies) -> Results:
+    """What the stages that are done have returned."""
+    return Results(list(history.done), Stored(history, SideFiles(folder), remedies).value)
+
+
+def _refuse_failed(history: History) -> None:
+    for stage, failure in history.failures.items():
+        item = None if failure.item is None else item_name(stage, failure.item)
+        raise FailedBeforeError(stage, failure.error, item=item, where=failure.where)
