@@ -1,4 +1,6 @@
-"""Keeps these tests out of the main job, which collects subjects: there are none in here.
+"""What holds for all tests.
+
+Keeps them out of the main job, which collects subjects: there are none in here.
 
 The main job is complete with the extra ``pytest`` alone; hypothesis, which some of these tests
 import, comes with tox.
@@ -6,11 +8,18 @@ import, comes with tox.
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 FOLDER = Path(__file__).parent
+
+
+def pytest_sessionstart() -> None:
+    """A test run in the background of a script has SIGINT ignored, and so would what it starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
