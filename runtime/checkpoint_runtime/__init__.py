@@ -26,9 +26,9 @@ from checkpoint_runtime.errors import (
     WorkspaceError,
 )
 from checkpoint_runtime.pipeline import Pipeline
+from checkpoint_runtime.preemption import Preempted
 from checkpoint_runtime.progress import FailedAttempt, Progress
 from checkpoint_runtime.status import StageState, StageStatus, Status
-from checkpoint_runtime.termination import Terminated
 
 __all__ = [
     "ChangedPipelineError",
@@ -44,6 +44,7 @@ __all__ = [
     "ForeignStateError",
     "Pipeline",
     "PoisonedStageError",
+    "Preempted",
     "Progress",
     "Results",
     "StageError",
@@ -53,6 +54,5 @@ __all__ = [
     "StageValueError",
     "StateError",
     "Status",
-    "Terminated",
     "WorkspaceError",
 ]

@@ -171,7 +171,7 @@ class Pipeline:
             what cannot be kept, or has used up its attempts.
         :raises ContextError: a stage asked for what it does not name as an input.
         :raises CommitError: something could not be written: nothing is recorded of it.
-        :raises Terminated: a SIGTERM came, in the main thread, and nobody else handles it.
+        :raises Preempted: a SIGTERM came, in the main thread, and nobody else handles it.
         """
         return self._go_on(
             workspace,

@@ -10,6 +10,7 @@ from checkpoint_runtime.clearing import Clearing
 from checkpoint_runtime.context import Results
 from checkpoint_runtime.errors import FailedBeforeError
 from checkpoint_runtime.events import EventFile
+from checkpoint_runtime.preemption import Preemption
 from checkpoint_runtime.progress import Progress
 from checkpoint_runtime.reconcile import reconcile
 from checkpoint_runtime.remedies import Remedies
@@ -20,7 +21,6 @@ from checkpoint_runtime.state.log import StateLog
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.state.side_files import SideFiles
 from checkpoint_runtime.stored import Stored
-from checkpoint_runtime.termination import raising_on_sigterm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def go_on(name: str, stages: Stages, folder: Path, wishes: Wishes) -> Results:
     """Run what is not done, and return what all stages returned. Raises as ``Pipeline.run``."""
     faults = StageFaults.from_environment(stages)
     with (
-        raising_on_sigterm(),
+        Preemption.of_this_run() as preemption,
         EventFile.from_environment() as events,
         StateLog(folder, name) as log,
     ):
@@ -67,6 +67,7 @@ def go_on(name: str, stages: Stages, folder: Path, wishes: Wishes) -> Results:
             log,
             events,
             faults=faults,
+            preemption=preemption,
             parameters_digest=digest,
             keep_going=wishes.keep_going,
             progress=wishes.progress,

@@ -33,6 +33,7 @@ from checkpoint_runtime.events import EventFile
 from checkpoint_runtime.inputs import Inputs
 from checkpoint_runtime.mapped import keys_of, listed
 from checkpoint_runtime.plan import Plan
+from checkpoint_runtime.preemption import Preempted, Preemption
 from checkpoint_runtime.progress import FailedAttempt, Progress
 from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stage_faults import StageFaults
@@ -42,7 +43,6 @@ from checkpoint_runtime.state.records import History
 from checkpoint_runtime.state.scratch import Scratch
 from checkpoint_runtime.state.side_files import SideFiles
 from checkpoint_runtime.stored import Stored
-from checkpoint_runtime.termination import Terminated
 from checkpoint_runtime.texts import told, words_of
 from checkpoint_runtime.tracebacks import traceback_of, where_of
 
@@ -66,6 +66,7 @@ class Runner:
         events: EventFile,
         *,
         faults: StageFaults,
+        preemption: Preemption,
         parameters_digest: str,
         keep_going: bool,
         progress: Progress,
@@ -75,6 +76,7 @@ class Runner:
         self._history: History = log.history
         self._events = events
         self._faults = faults
+        self._preemption = preemption
         self._keep_going = keep_going
         self._progress = progress
         self._remedies = remedies
@@ -108,7 +110,7 @@ class Runner:
         self._progress.planned(len(self._stages), before)
         try:
             self._do_all()
-        except (Exception, KeyboardInterrupt, Terminated) as error:
+        except (Exception, KeyboardInterrupt, Preempted) as error:
             # What a stage raised is recorded by now, and counts.
             if not self._commits.release():
                 error.add_note("that this attempt does not count could not be recorded: it counts.")
@@ -162,7 +164,8 @@ class Runner:
                 ) from error
             self._scratch.empty()
             # An event that nobody sets: a wait, which an interrupt ends.
-            threading.Event().wait(failed.wait_s)
+            with self._preemption.heeded():
+                threading.Event().wait(failed.wait_s)
 
     def _begin(self, stage: Stage) -> None:
         """Record an attempt before it is made."""
@@ -208,9 +211,10 @@ class Runner:
     def _called(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """What the user's own function returns; what it raises is told from what we raise."""
         try:
-            self._faults.strike(name)
-            value = function(*arguments)
-        except (Terminated, ContextError):
+            with self._preemption.heeded():
+                self._faults.strike(name)
+                value = function(*arguments)
+        except (Preempted, ContextError):
             raise
         except (Exception, SystemExit) as error:
             # A child that the stage forked has nothing to record here: that is its parent's.

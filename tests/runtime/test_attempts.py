@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,11 +17,10 @@ from checkpoint_runtime import (
     EnvironmentVariableError,
     Pipeline,
     StageState,
-    Terminated,
 )
 from tests.runtime.conftest import Waits
 from tests.runtime.disk import failing, full_after
-from tests.runtime.support import RESULT, film, one, records_of
+from tests.runtime.support import film, one, records_of
 
 
 def attempts(workspace: Path, pipeline: Pipeline, stage: int) -> tuple[StageState, int]:
@@ -152,86 +149,3 @@ def test_an_input_that_is_not_declared_ends_the_run_and_uses_up_no_attempt(
         assert attempts(tmp_path, asking(name), 2) == NONE
     assert waits.seconds == []
     assert asking("second").resume(tmp_path)["ask"] == 2
-
-
-# --- SIGTERM ---
-
-
-def terminate() -> None:
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def test_a_sigterm_ends_the_run_and_does_not_count(tmp_path: Path) -> None:
-    for _ in range(12):
-        with pytest.raises(Terminated) as caught:
-            film(render=terminate).run(tmp_path)
-        assert caught.value.code == 143
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    assert records_of(tmp_path)[-1] == {"released": "render"}
-    assert attempts(tmp_path, film(), 1) == NONE
-    assert dict(film().run(tmp_path)) == RESULT
-
-
-def test_a_sigterm_while_waiting_for_the_next_attempt_ends_the_run(tmp_path: Path) -> None:
-    def work(context: Context) -> None:
-        timer.start()
-        raise RuntimeError
-
-    timer = threading.Timer(0.05, terminate)
-    with pytest.raises(Terminated):
-        one(work, attempts=2, backoff_s=60.0).run(tmp_path)
-    timer.join()
-    assert attempts(tmp_path, one(work), 0) == (StageState.FAILED, 1)  # that one was made
-
-
-def test_who_handles_sigterm_keeps_it(tmp_path: Path) -> None:
-    def work(context: Context) -> str:
-        terminate()
-        return "done"
-
-    seen: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
-    try:
-        mine = signal.getsignal(signal.SIGTERM)
-        assert one(work).run(tmp_path / "a")["work"] == "done"
-        assert signal.getsignal(signal.SIGTERM) is mine
-        assert seen == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-    def install(context: Context) -> str:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        return work(context)
-
-    try:
-        assert one(install).run(tmp_path / "b")["work"] == "done"
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def test_a_run_in_another_thread_leaves_signals_alone(tmp_path: Path) -> None:
-    found: list[object] = []
-
-    def look(context: Context) -> None:
-        found.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=lambda: one(look).run(tmp_path))
-    thread.start()
-    thread.join(60)
-    assert found == [signal.SIG_DFL]
-
-
-def test_a_child_that_a_stage_forks_is_ended_by_sigterm_as_any_process_is(tmp_path: Path) -> None:
-    def work(context: Context) -> int:
-        ready, told = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.write(told, b"x")
-            signal.pause()
-            os._exit(0)
-        os.read(ready, 1)
-        os.kill(child, signal.SIGTERM)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-    assert one(work).run(tmp_path)["work"] == -signal.SIGTERM

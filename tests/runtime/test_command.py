@@ -127,18 +127,12 @@ def test_used_up_attempts_are_4_until_rerun(do: Any) -> None:
     assert do("rerun", "render").code == 0
 
 
-def test_an_interrupt_is_130_and_says_that_nothing_is_lost(do: Any) -> None:
-    interrupted = do("run", mood="interrupt")
-    assert interrupted.code == ExitCode.INTERRUPTED
-    assert interrupted.err.endswith("interrupted; what is done is kept, resume goes on.\n")
-    assert do("status").code == ExitCode.UNFINISHED
-    assert do("run").code == 0
-
-
-def test_a_sigterm_is_143_and_says_that_nothing_is_lost(do: Any) -> None:
-    terminated = do("run", mood="terminate")
-    assert terminated.code == ExitCode.TERMINATED
-    assert terminated.err.endswith("terminated (SIGTERM); what is done is kept, resume goes on.\n")
+@pytest.mark.parametrize(("mood", "number"), [("interrupt", "SIGINT"), ("terminate", "SIGTERM")])
+def test_preempted_is_75_and_says_that_nothing_is_lost(do: Any, mood: str, number: str) -> None:
+    preempted = do("run", mood=mood)
+    assert preempted.code == ExitCode.PREEMPTED.value == 75
+    said = f"preempted ({number}); what is done is kept, resume goes on.\n"
+    assert preempted.err.endswith(said)
     assert do("status").code == ExitCode.UNFINISHED
     assert do("run").code == 0
 

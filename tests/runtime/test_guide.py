@@ -80,5 +80,5 @@ def test_the_guide_names_every_exit_code_and_every_error() -> None:
     for code in ExitCode:
         assert f"| {code.value} | " in GUIDE, code
     for name in checkpoint_runtime.__all__:
-        if name.endswith("Error") or name == "Terminated":
+        if name.endswith("Error") or name == "Preempted":
             assert f"`{name}`" in GUIDE, name

@@ -11,6 +11,7 @@ from checkpoint_runtime.errors import (
     StageError,
     StateError,
 )
+from checkpoint_runtime.preemption import EXIT_PREEMPTED
 
 
 class ExitCode(enum.IntEnum):
@@ -31,8 +32,7 @@ class ExitCode(enum.IntEnum):
     POISONED = 4, "a stage has used up its attempts, now or before: see to the cause, then rerun it"
     NOT_WRITTEN = 5, "something could not be written (a full disk?): the state is as before"
     UNFINISHED = 6, "status only: something is not done yet, and nothing failed"
-    INTERRUPTED = 130, "interrupted (Ctrl-C): resume goes on"
-    TERMINATED = 143, "terminated (SIGTERM): resume goes on"
+    PREEMPTED = EXIT_PREEMPTED, "preempted (SIGTERM, Ctrl-C): what is done is kept, resume goes on"
 
 
 _OF_ERRORS: tuple[tuple[type[CheckpointRuntimeError], ExitCode], ...] = (

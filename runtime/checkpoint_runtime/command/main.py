@@ -15,9 +15,9 @@ from checkpoint_runtime.command.show import print_status, status_as_json
 from checkpoint_runtime.command.watch import shown_progress
 from checkpoint_runtime.errors import CheckpointRuntimeError, DefinitionError
 from checkpoint_runtime.pipeline import Pipeline
+from checkpoint_runtime.preemption import Preempted
 from checkpoint_runtime.remedies import Commands
 from checkpoint_runtime.status import StageState, Status
-from checkpoint_runtime.termination import Terminated
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,16 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CheckpointRuntimeError as error:
         _say_why(str(error), error)
         return exit_code_of(error)
-    except Terminated as error:
-        _say_why("terminated (SIGTERM); what is done is kept, resume goes on.", error)
-        return ExitCode.TERMINATED
+    except (Preempted, KeyboardInterrupt) as preempted:
+        _say_why(_preempted_words(preempted), preempted)
+        return ExitCode.PREEMPTED
     except SystemExit as ended:
         # The runner has added which stage it was.
         _say_why(None, ended)
         return ExitCode.STAGE_FAILED
-    except KeyboardInterrupt as error:
-        _say_why("interrupted; what is done is kept, resume goes on.", error)
-        return ExitCode.INTERRUPTED
 
 
 def _run(pipeline: Pipeline, given: argparse.Namespace) -> int:
@@ -169,6 +166,14 @@ class _Version(argparse.Action):
             found = "of an unknown version: it is not installed"
         print(f"checkpoint-runtime {found}")  # noqa: T201 - this is what was asked for
         parser.exit()
+
+
+def _preempted_words(preempted: Preempted | KeyboardInterrupt) -> str:
+    signal = "SIGTERM" if isinstance(preempted, Preempted) else "SIGINT"
+    words = f"preempted ({signal}); what is done is kept, resume goes on."
+    # It came while a failure was being recorded: both are told.
+    failed = preempted.__context__
+    return f"{failed}\n{words}" if isinstance(failed, CheckpointRuntimeError) else words
 
 
 def _say_why(text: str | None, error: BaseException) -> None:
