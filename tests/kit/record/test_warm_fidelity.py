@@ -444,3 +444,23 @@ print(own.SEEN)
         "later/own.py",
     )
     alike(runner, *QUICK[:1], path, "a")
+
+
+def test_what_a_library_does_at_exit_in_c_is_done(runner: Runner) -> None:
+    ended = alike(
+        runner,
+        *QUICK,
+        script(
+            runner,
+            "import ctypes, sys\n"
+            "c = ctypes.CDLL(None)\n"
+            "c.strdup.restype = ctypes.c_void_p\n"
+            "said = ctypes.c_void_p(c.strdup(b'a handler of its own'))\n"
+            "c.on_exit(c.psignal, said)\n"  # prints it, with the name of signal 1
+            "c.puts(b'buffered by the C library')\n"
+            "sys.exit(1)\n",
+        ),
+    )
+    assert ended.exit_code == 1
+    assert ended.output == "buffered by the C library\n"
+    assert "a handler of its own" in ended.error_output
