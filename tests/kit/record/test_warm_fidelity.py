@@ -457,10 +457,11 @@ def test_what_a_library_does_at_exit_in_c_is_done(runner: Runner) -> None:
             "c.strdup.restype = ctypes.c_void_p\n"
             "said = ctypes.c_void_p(c.strdup(b'a handler of its own'))\n"
             "c.on_exit(c.psignal, said)\n"  # prints it, with the name of signal 1
-            "c.puts(b'buffered by the C library')\n"
+            "c.fdopen.restype = ctypes.c_void_p\n"
+            "c.fputs(b'buffered by C\\n', ctypes.c_void_p(c.fdopen(1, b'w')))\n"
             "sys.exit(1)\n",
         ),
     )
     assert ended.exit_code == 1
-    assert ended.output == "buffered by the C library\n"
+    assert ended.output == "buffered by C\n"
     assert "a handler of its own" in ended.error_output
