@@ -9,7 +9,8 @@ temporary file, fsync it, replace, fsync the directory.
 Targets (on a disk; on a tmpfs a sync costs nothing, and they are not judged):
 
 * a small commit ≤ 0.5 ×, one of 1 MB ≤ 1.2 × the yardstick
-* the cost per stage does not grow: 100, 1,000 and 10,000 stages within 1.3 × of each other
+* the cost per stage does not grow: 100, 1,000 and 10,000 stages within 1.3 × of each other, on a
+  tmpfs
 * the state of 10,000 done stages is loaded within 60 ms
 
 Exit code: 0 if all targets that were judged are met, 1 if not. Packages that are not installed are
@@ -36,6 +37,8 @@ from checkpoint_runtime.state.log import read_history
 
 SMALL_TARGET, LARGE_TARGET = 0.5, 1.2
 GROWTH_TARGET = 1.3
+SCALE_ROUNDS = 2
+MEMORY = Path("/dev/shm")
 LOAD_TARGET_S = 0.060
 BATCH = {"small": 20, "1 MB": 8}
 SCALES = (100, 1_000, 10_000)
@@ -57,8 +60,12 @@ def main() -> int:
         missed = [
             *compare("small", small, SMALL_TARGET, folder, given.rounds),
             *compare("1 MB", large, LARGE_TARGET, folder, given.rounds),
-            *scale(folder),
+            *scale(folder, kind),
         ]
+        if judged and MEMORY.is_dir():
+            # What a disk takes for its own sake varies by more than what is looked for.
+            with tempfile.TemporaryDirectory(dir=MEMORY, prefix="commit-benchmark-") as memory:
+                missed += scale(Path(memory), "tmpfs")
     if judged and missed:
         print("missed: " + "; ".join(missed))
         return 1
@@ -71,7 +78,7 @@ def small(number: int) -> dict[str, int]:
 
 
 def large(number: int) -> bytes:
-    """Each another one: equal values share a side file."""
+    """Each another one: of equal values one side file is kept."""
     return random.Random(number).randbytes(1 << 20)
 
 
@@ -106,22 +113,39 @@ def measured(way: Way, folder: Path, payloads: Sequence[Any]) -> float:
         shutil.rmtree(own)
 
 
-def scale(folder: Path) -> list[str]:
-    """Print what a stage costs in short and long pipelines, and what loading the longest takes."""
-    print("\nstages of one pipeline, each returning a small dict")
-    each: list[float] = []
-    load_s = 0.0
-    for stages in SCALES:
-        own = folder / "scale"
-        own.mkdir()
-        each.append(WholeStage().batch(own, [small(number) for number in range(stages)]) / stages)
-        print(f"  {stages:6,} stages  {each[-1] * stages:8.3f} s  {each[-1] * 1e3:7.3f} ms each")
-        if stages == SCALES[-1]:
-            load_s = min(loaded(own) for _ in range(5))
-        shutil.rmtree(own)
+def scale(folder: Path, kind: str) -> list[str]:
+    """Print what a stage costs in short and long pipelines, and what loading the longest takes.
+
+    Growth is judged on a tmpfs.
+    """
+    print(
+        f"\nstages of one pipeline on {kind}, each returning a small dict: "
+        f"{SCALES[-1]:,} stages in all of each length, the best of {SCALE_ROUNDS} turns"
+    )
+    seconds: dict[int, list[float]] = {stages: [] for stages in SCALES}
+    loads: list[float] = []
+    for _ in range(SCALE_ROUNDS):
+        for stages in SCALES:
+            payloads = [small(number) for number in range(stages)]
+            took_s = 0.0
+            # As many stages of each length: a disk takes few of them in a moment, not many.
+            pipelines = SCALES[-1] // stages
+            for _ in range(pipelines):
+                own = folder / "scale"
+                own.mkdir()
+                took_s += WholeStage().batch(own, payloads)
+                if stages == SCALES[-1]:
+                    loads += [loaded(own) for _ in range(5)]
+                shutil.rmtree(own)
+            seconds[stages].append(took_s / pipelines)
+    for stages, took in seconds.items():
+        best = min(took)
+        print(f"  {stages:6,} stages  {best:8.3f} s  {best / stages * 1e3:7.3f} ms each")
+    load_s = min(loads)
     print(f"  the state of {SCALES[-1]:,} done stages is loaded in {load_s * 1e3:.1f} ms")
+    each = [min(took) / stages for stages, took in seconds.items()]
     missed = []
-    if max(each) > GROWTH_TARGET * min(each):
+    if kind == "tmpfs" and max(each) > GROWTH_TARGET * min(each):
         missed.append(f"a stage costs {max(each) / min(each):.2f} × (target {GROWTH_TARGET} ×)")
     if load_s > LOAD_TARGET_S:
         missed.append(f"loading {load_s * 1e3:.1f} ms (target {LOAD_TARGET_S * 1e3:.0f} ms)")

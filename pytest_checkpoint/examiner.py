@@ -8,15 +8,14 @@ from collections.abc import Mapping
 
 from checkpoint_contracts import (
     CATALOGUE,
-    CRASHES,
+    RESTORED,
     RESUME_IS_IDEMPOTENT,
     judge_all,
     trials_wanted,
 )
-from checkpoint_contracts.changed_pipeline import VARIANTS
 from checkpoint_contracts.contract import Contract
-from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault
-from checkpoint_contracts.failed_stage import STAGE_FAULTS
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault, TrialKind
+from checkpoint_contracts.litter import CLEANS_UP
 from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.examination import Examination, Progress
 from pytest_checkpoint.keeping.keep import Keeper, Printed, keep_wrecks, printed_by
@@ -40,14 +39,19 @@ from pytest_checkpoint.phases.explore import (
     looks_of,
     told,
 )
+from pytest_checkpoint.phases.faults.again import FaultsAgain, is_fault
+from pytest_checkpoint.phases.faults.litter import left_behind
+from pytest_checkpoint.phases.faults.planned import KINDS as FAULTS_TRIED
+from pytest_checkpoint.phases.further import keep_needed, make_known, takes_more, with_further
 from pytest_checkpoint.phases.replays import Replays, require_state, same_point
+from pytest_checkpoint.phases.second_crash.spent import told_spent
 from pytest_checkpoint.phases.selfcheck import self_check
-from pytest_checkpoint.phases.trials import NOTHING_TRIED, Tried, find_trial, try_all
 from pytest_checkpoint.phases.trials import conduct as conduct_trial
+from pytest_checkpoint.phases.trials import find_trial
+from pytest_checkpoint.phases.trying import NOTHING_TRIED, Tried, try_all
 from pytest_checkpoint.phases.variants import variant
 from pytest_checkpoint.phases.warm import COLD, Warmth, doubt, try_warm
 from pytest_checkpoint.record.client import SlotClient
-from pytest_checkpoint.record.operations import Operation
 from pytest_checkpoint.states.kill import parse
 from pytest_checkpoint.states.order import Plan, plan
 from pytest_checkpoint.states.outputs import find_outputs
@@ -68,7 +72,8 @@ def contracts_of(options: Options) -> tuple[Contract, ...]:
 def faults_of(options: Options) -> frozenset[Fault]:
     """Those asked for that some selected contract looks at."""
     needed = frozenset[Fault]().union(*(one.faults for one in contracts_of(options)))
-    return options.faults & needed
+    crashes_once = {Fault.SECOND_CRASH} if options.depth < 2 else set[Fault]()
+    return (options.faults & needed) - crashes_once
 
 
 class Examiner:
@@ -99,7 +104,7 @@ class Examiner:
             self._bench, control, self._options.self_check_points, self._progress
         )
         source = StateSource(control.recording, self._options.model)
-        tried = self._tried(control, source)
+        kinds = self._kinds(control, source)
         self._progress.phase("deriving crash states")
         planned = plan(
             source,
@@ -109,8 +114,12 @@ class Examiner:
             exhaustive=self._options.exhaustive,
         )
         finished = source.timeline.after(source.timeline.steps)
-        warmth = try_warm(self._bench, control, finished, len(planned.states), self._progress)
+        count = len(planned.states) + (len(source.operations) if kinds & set(FAULTS_TRIED) else 0)
+        if takes_more(faults_of(self._options), self._subject):
+            count += len(source.operations)
+        warmth = try_warm(self._bench, control, finished, count, self._progress)
         self._notes += warmth.notes
+        tried = self._tried(control, source, kinds, warmth)
         if planned.states:
             self._progress.estimate(self._estimate(control, planned, warmth))
         replays = Replays(self._bench, control, source, self._progress)
@@ -123,6 +132,7 @@ class Examiner:
         exploration = explore(self._bench, control, source, planned, self._progress, warmth)
         self._note_fall_back(warmth)
         self._notes += all_would_take(exploration.coverage, time.monotonic() - begun, self._options)
+        exploration = self._with_further(control, source, exploration, warmth)
         evidence = replayed(exploration)
         doubtful = exploration.unlike or doubt(
             evidence, contracts_of(self._options), exploration.warm, control.deadlines
@@ -132,25 +142,58 @@ class Examiner:
                 f"what was seen in a warm start (step {doubtful.step}, {doubtful.operation}) did "
                 "not show in a fresh process: everything was explored again with fresh processes"
             )
-            evidence = replayed(
-                explore(self._bench, control, source, planned, self._progress, COLD)
-            )
+            exploration = explore(self._bench, control, source, planned, self._progress, COLD)
+            evidence = replayed(self._with_further(control, source, exploration, COLD))
         return self._judged(evidence, source, replays)
+
+    def _with_further(
+        self, control: Control, source: StateSource, exploration: Exploration, warmth: Warmth
+    ) -> Exploration:
+        return with_further(
+            self._bench,
+            control,
+            source,
+            exploration,
+            faults_of(self._options),
+            self._progress,
+            warmth,
+            self._keeper.resumes,
+        )
 
     def _note_fall_back(self, warmth: Warmth) -> None:
         why = self._bench.fell_back
         if warmth.on and why and not any(why in note for note in warmth.notes):
             self._notes.append(f"from some state on resumes and checks started fresh: {why}")
 
-    def _tried(self, control: Control, source: StateSource) -> Tried:
-        """The trials that some contract is to be judged by."""
-        if not self._subject.capabilities & {STAGE_FAULTS, VARIANTS}:
-            return NOTHING_TRIED
+    def _kinds(self, control: Control, source: StateSource) -> frozenset[TrialKind]:
+        """Of the trials by which some contract is to be judged."""
         known = self._evidence(control, NOTHING_EXPLORED, source)
-        kinds = trials_wanted(known, contracts_of(self._options))
+        return trials_wanted(known, contracts_of(self._options))
+
+    def _tried(
+        self,
+        control: Control,
+        source: StateSource,
+        kinds: frozenset[TrialKind],
+        warmth: Warmth,
+    ) -> Tried:
+        """The trials of these kinds; and what killed attempts leave, where nobody judges that."""
+        known = self._evidence(control, NOTHING_EXPLORED, source)
+        if known.faults & {Fault.CRASH_LOOP} and CLEANS_UP not in self._subject.capabilities:
+            self._notes += left_behind(self._bench, control, source)
         if not kinds:
             return NOTHING_TRIED
-        return try_all(self._bench, control, source, kinds, self._progress)
+        tried = try_all(
+            self._bench,
+            control,
+            source,
+            kinds,
+            self._progress,
+            warm=warmth.on,
+            saves_s=warmth.saves_s,
+        )
+        self._notes += tried.notes
+        return tried
 
     def record_and_replay(self, first: FirstRun, contract: str, point_id: str) -> Examination:
         """Where no recording is kept: the control run first."""
@@ -167,6 +210,7 @@ class Examiner:
         if isinstance(CATALOGUE[contract], TrialContract):
             return self._replay_trial(control, known, contract, point_id, source)
         crash = parse(point_id)
+        self._notes += make_known(self._bench, control, source, crash, self._keeper.resumes)
         state = require_state(crash, source)
         where = source.point(crash)
         self._progress.phase(f"replaying step {where.step} ({where.operation})")
@@ -177,6 +221,8 @@ class Examiner:
             deadlines = deadlines.for_a_hang()
         looks = looks_of(self._bench, control, source)
         again = told(conduct(self._bench, where, state, deadlines, looks, equal), source, crash)
+        if crash.fault is Fault.SECOND_CRASH:
+            (again,) = told_spent(self._bench, control, source, [again])
         if contract == RESUME_IS_IDEMPOTENT:
             finished = resumed_when_finished(self._bench, state)
             reference = dataclasses.replace(control.reference, finished_again=finished)
@@ -185,9 +231,7 @@ class Examiner:
         evidence = evidence_of_replay(
             known or self._evidence(control, NOTHING_EXPLORED, source), contract, again
         )
-        return self._shown_again(
-            evidence, contract, printed_by([again]), {where: state}, source.operations
-        )
+        return self._shown_again(evidence, contract, printed_by([again]), {where: state}, source)
 
     def _replay_trial(
         self,
@@ -197,17 +241,33 @@ class Examiner:
         point_id: str,
         source: StateSource,
     ) -> Examination:
+        known = known or self._evidence(control, NOTHING_EXPLORED, source)
+        if is_fault(contract):
+            return self._replay_fault(control, known, contract, point_id, source)
         planned = find_trial(self._bench, control, contract, point_id)
         self._progress.phase(f"trying again: {planned.point.operation}")
         number = planned.variant
         variants = (variant(self._bench, control, number),) if number else ()
         again, left = conduct_trial(self._bench, control, source, planned, variants)
-        known = known or self._evidence(control, NOTHING_EXPLORED, source)
         evidence = evidence_of_trial(known, again, variants)
         printed = printed_by([], [again])
-        return self._shown_again(
-            evidence, contract, printed, {planned.point: left}, source.operations
-        )
+        return self._shown_again(evidence, contract, printed, {planned.point: left}, source)
+
+    def _replay_fault(
+        self,
+        control: Control,
+        known: Evidence,
+        contract: str,
+        point_id: str,
+        source: StateSource,
+    ) -> Examination:
+        self._progress.phase(f"trying again: {point_id}")
+        faults = FaultsAgain(self._bench, control, source)
+        hung_before = any(one.point.id == point_id and one.hung for one in known.trials)
+        again, left = faults.again(contract, point_id, longer=hung_before)
+        evidence = evidence_of_trial(known, again, ())
+        printed = printed_by([], [again])
+        return self._shown_again(evidence, contract, printed, {again.point: left}, source)
 
     def _shown_again(
         self,
@@ -215,16 +275,16 @@ class Examiner:
         contract: str,
         printed: Mapping[CrashPoint, Printed],
         states: Mapping[CrashPoint, State],
-        operations: tuple[Operation, ...],
+        source: StateSource,
     ) -> Examination:
         """One contract, judged by what was replayed."""
         verdicts = judge_all(evidence, [CATALOGUE[contract]])
         return Examination(
             evidence=evidence,
             verdicts=verdicts,
-            operations=len(operations),
+            operations=len(source.operations),
             notes=tuple(self._notes),
-            wrecks=keep_wrecks(self._keeper, verdicts, printed, states, operations),
+            wrecks=keep_wrecks(self._keeper, verdicts, printed, states, source),
             folder=self._keeper.folder,
         )
 
@@ -243,7 +303,7 @@ class Examiner:
                 "stores through a shared mapping could not be read, so its states are not known: "
                 + ", ".join(control.unreadable)
             )
-            unobservable = dict.fromkeys([*CRASHES, Fault.CHANGED], sentence)
+            unobservable = dict.fromkeys([*RESTORED, Fault.CHANGED], sentence)
         subject = self._subject
         outputs = find_outputs(
             source.timeline, source.operations, subject.outputs, subject.ephemeral
@@ -267,6 +327,8 @@ class Examiner:
         operations = source.operations
         self._keeper.evidence(evidence)
         self._keeper.operations(operations)
+        failed = (one.finding.point for verdict in verdicts.values() for one in verdict.failures)
+        keep_needed(self._keeper.resumes, failed)
         printed = printed_by(
             (*evidence.experiments, *evidence.replays), (*evidence.trials, *evidence.trial_replays)
         )
@@ -275,8 +337,6 @@ class Examiner:
             verdicts=verdicts,
             operations=len(operations),
             notes=tuple(self._notes),
-            wrecks=keep_wrecks(
-                self._keeper, verdicts, printed, replays.states(verdicts), operations
-            ),
+            wrecks=keep_wrecks(self._keeper, verdicts, printed, replays.states(verdicts), source),
             folder=self._keeper.folder,
         )

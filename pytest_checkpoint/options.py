@@ -42,5 +42,9 @@ class Options:
     restart_ratio: float = 0.9
     attempts: int = 25
     """How often a stage may be started in one execution, or be killed, before that is endless."""
+    grace_s: float = 10.0
+    """How long the job may take to end after SIGTERM or SIGINT."""
+    depth: int = 2
+    """So many crashes in a row: 1, the run only; 2, the resume too; and so on."""
     contracts: frozenset[str] | None = None
     """Ids that were selected; None: all. Faults that none of them needs are not explored."""

@@ -18,8 +18,10 @@ from typing import Any
 from checkpoint_runtime import Pipeline
 from checkpoint_runtime.progress import Silent
 from checkpoint_runtime.state.log import StateLog
+from checkpoint_runtime.state.records import first_record
+from checkpoint_runtime.state.referred import Referred
 from checkpoint_runtime.state.side_files import SideFiles
-from checkpoint_runtime.stored import digest_of, encoded_value, files_of
+from checkpoint_runtime.stored import digest_of, encoded_value
 
 
 class Way(abc.ABC):
@@ -68,13 +70,13 @@ class Commit(Way):
     name = "checkpoint_runtime: commit"
 
     def batch(self, folder: Path, payloads: Sequence[Any]) -> float:
-        side_files = SideFiles(folder)
+        side_files, known = SideFiles(folder), Referred({})
         with StateLog(folder, "benchmark") as log:
-            log.append({"format": 2, "pipeline": "benchmark"}, parameters="{}")
+            log.append(first_record("benchmark"))
             begun = time.perf_counter()
             for number, payload in enumerate(payloads):
                 encoded = encoded_value(payload, "stage")
-                side_files.write(encoded.attachments, {})
+                files = side_files.write(encoded.attachments, log.history.lines + 1, known)
                 record: dict[str, Any] = {
                     "done": f"stage-{number}",
                     "version": "1",
@@ -83,9 +85,10 @@ class Commit(Way):
                     "digest": digest_of(encoded.text),
                     "at": "",
                     "took_s": 0.0,
-                    **files_of(encoded),
+                    **files,
                 }
                 log.append(record, value=encoded.text)
+                known.add(log.history.done[f"stage-{number}"].kept.files)
             return time.perf_counter() - begun
 
 

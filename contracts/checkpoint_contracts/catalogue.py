@@ -6,21 +6,27 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from checkpoint_contracts.bad_state import bad_state_is_refused
 from checkpoint_contracts.changed_pipeline import changed_pipeline_is_noticed
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.failed_stage import failed_stage_is_retried
 from checkpoint_contracts.finished_job import resume_is_idempotent
 from checkpoint_contracts.handoff import handoff_tells_next
+from checkpoint_contracts.io_error import io_error_is_not_success
 from checkpoint_contracts.keeps_work import resume_keeps_work
+from checkpoint_contracts.litter import leaves_no_litter
+from checkpoint_contracts.no_space import no_space_is_survived
 from checkpoint_contracts.outputs_cross import outputs_cross_resume
 from checkpoint_contracts.poison import poison_fails_fast
 from checkpoint_contracts.power_loss import done_survives_power_loss
+from checkpoint_contracts.preemption import preemption_is_clean
 from checkpoint_contracts.re_entry import re_entry_is_safe
 from checkpoint_contracts.resume_contracts import (
     resume_equals_uninterrupted,
     resume_skips_done,
     state_never_corrupt,
 )
+from checkpoint_contracts.second_crash import crash_during_recovery
 from checkpoint_contracts.whole_outputs import no_partial_under_final_name
 
 _CONTRACTS: Final[tuple[Contract, ...]] = (
@@ -37,6 +43,12 @@ _CONTRACTS: Final[tuple[Contract, ...]] = (
     re_entry_is_safe,
     changed_pipeline_is_noticed,
     handoff_tells_next,
+    no_space_is_survived,
+    io_error_is_not_success,
+    preemption_is_clean,
+    leaves_no_litter,
+    crash_during_recovery,
+    bad_state_is_refused,
 )
 
 CATALOGUE: Final[Mapping[str, Contract]] = MappingProxyType(

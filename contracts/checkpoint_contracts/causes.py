@@ -236,6 +236,8 @@ def likely_cause(point: CrashPoint, symptom: Symptom) -> str:
     """A sentence or two: what is probably wrong, and how to mend it."""
     if point.fault is Fault.POWER_LOSS:
         return power_loss_cause((), symptom)
+    if point.fault is Fault.SECOND_CRASH:
+        return ""  # its contract says more
     return next(
         guess.text
         for guess in _GUESSES

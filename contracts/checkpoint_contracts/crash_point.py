@@ -19,11 +19,26 @@ class Fault(enum.StrEnum):
     """Every attempt at a stage is killed when it has said that it starts."""
     CHANGED = "changed"
     """Between the crash and the resume the pipeline has become another one."""
+    NO_SPACE = "no-space"
+    """The disk, or the quota on it, is full: no block, or no inode, is left."""
+    IO_ERROR = "io-error"
+    """A call fails, or carries out a part of what it was asked for."""
+    SIGNAL = "signal"
+    """SIGTERM or SIGINT, time to end, and then SIGKILL."""
+    CRASH_LOOP = "crash-loop"
+    """Killed again and again: the run, and every resume after it."""
+    SECOND_CRASH = "second-crash"
+    """A resume after a crash crashes too."""
+    DAMAGE = "damage"
+    """What was recorded has become something else: cut, emptied, overwritten, swapped."""
 
 
 CRASHES: Final = frozenset({Fault.KILL, Fault.TORN, Fault.POWER_LOSS})
 """The faults that leave crash states, which are derived from the recording; of the others each is
 tried in runs of its own (:mod:`checkpoint_contracts.trial`)."""
+
+RESTORED: Final = CRASHES | {Fault.SECOND_CRASH, Fault.DAMAGE}
+"""The faults of which each experiment begins with a state that is restored, and then resumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +50,9 @@ class CrashPoint:
     state.json.tmp → state.json``); ``signature`` is the same without what differs from round to
     round (digits, random parts of temporary names), so that one flaw in a loop counts as one cause.
     In a trial ``step`` is that of the stage's first start, and ``operation`` what was done to it.
+    Of crash after crash ``step`` is the first crash's, ``variant`` tells the others too
+    (``kill+5.kill``) and ``signature`` is the last one's; ``operation`` tells all of them. Of a
+    damage ``operation`` says what was damaged, how, and when.
     """
 
     fault: Fault

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checkpoint_contracts.crash_point import CRASHES, CrashPoint, Fault
+from checkpoint_contracts.crash_point import CRASHES, RESTORED, CrashPoint, Fault
 from checkpoint_contracts.execution import Execution
-from checkpoint_contracts.observations import Handoff, OtherRun, OutputChange
+from checkpoint_contracts.observations import Damage, Handoff, OtherRun, OutputChange
 from checkpoint_contracts.trial import Trial, TrialKind, Variant
 
 __all__ = [
     "CRASHES",
+    "RESTORED",
     "Coverage",
     "CrashPoint",
+    "Damage",
     "Evidence",
     "Execution",
     "Experiment",
@@ -62,6 +64,10 @@ class Experiment:
     """Outputs that after the resume were not as after the undisturbed run; None: nobody looked."""
     handoff: Handoff | None = None
     """What the handoff said at the crash, before the resume; None: nobody looked."""
+    damage: Damage | None = None
+    """What had been damaged, where something had."""
+    spent: str = ""
+    """Of a second crash: the stage whose attempts it has used up, as kills at its start do too."""
 
     def kills_from(self, position: float) -> int:
         """How many kill points from this position of the run on it stands for."""
@@ -148,6 +154,10 @@ class Coverage:
     """Operations × kind that the budget never reached (descriptions)."""
     known_hangs: tuple[CrashPoint, ...] = ()
     """States left out because the subject had hung twice at that operation."""
+    left_out: tuple[str, ...] = ()
+    """What was not explored on purpose and why, sentences without a full stop."""
+    doubts: tuple[str, ...] = ()
+    """Why nothing may be concluded of a part of it, sentences without a full stop."""
 
     @property
     def complete(self) -> bool:
@@ -186,5 +196,7 @@ class Evidence:
     trial_coverage: Mapping[TrialKind, Coverage] = field(default_factory=dict)
     variants: tuple[Variant, ...] = ()
     """The undisturbed runs of the changed pipelines."""
+    room: str = ""
+    """How the disk was made full, a sentence without a full stop."""
     restart_ratio: float = 0.9
     """From which share of the undisturbed run's cost a resume counts as starting over."""

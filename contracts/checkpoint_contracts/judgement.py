@@ -51,6 +51,9 @@ _MAY_HAVE_NO_STATES: Final[Mapping[Fault, str]] = MappingProxyType(
 )
 """Of these an undisturbed run may have none at all, and why."""
 
+_SAYS_ITSELF: Final = frozenset({Fault.SECOND_CRASH, Fault.DAMAGE})
+"""Of these the contract itself says what it means that there are no states."""
+
 
 def replays_needed(
     evidence: Evidence, contracts: Iterable[Contract] = tuple(CATALOGUE.values())
@@ -195,9 +198,11 @@ def _unexplored(evidence: Evidence, holding: Holding, fault: Fault) -> list[str]
     if coverage is None:
         return [f"how much of the fault {fault} was explored is not known"]
     sentences: list[str] = []
-    if not any(one.point.fault is fault for one in holding.evidence.experiments) and not (
+    nothing_to_explore = (fault in _SAYS_ITSELF and coverage.unique == 0) or (
         _has_no_states(coverage, fault) and _others_explored(evidence, holding, fault)
-    ):
+    )
+    explored = any(one.point.fault is fault for one in holding.evidence.experiments)
+    if not explored and not nothing_to_explore:
         sentences.append(f"no state of the fault {fault} was explored")
     if coverage.unreached:
         sentences.append(
@@ -259,6 +264,8 @@ def _notes(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[st
         end.note
         for end in holding.slow
         if contract.id in contracts_broken(end.symptom, end.point.fault)
+        or (isinstance(contract, TrialContract) and end.point.fault in contract.faults)
+        or end.point.fault in contract.faults & {Fault.DAMAGE}
     ]
     notes += [
         f"taken for slow ones too: {counted(len(cause.findings), 'further hang')} "

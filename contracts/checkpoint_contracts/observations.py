@@ -20,6 +20,21 @@ class OutputChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """What was done to a recorded state before the resume, and what became of it."""
+
+    paths: tuple[str, ...]
+    """The damaged files, in the workspace."""
+    what: str
+    """In words: ``state.json is cut to 12 of its 24 bytes``."""
+    could_be: bool = False
+    """A crash could have left each of them, taken by itself, as it is now."""
+    kept: bool | None = None
+    """After the resume all that was damaged still stood in the workspace, under whatever name;
+    None: nobody looked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Handoff:
     """What a handoff said at one moment. Names that are no stages of the job are left out."""
 

@@ -6,9 +6,10 @@ replay has more time; if it ends by then, it takes the place of the experiment t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Experiment
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Experiment, Trial
 from checkpoint_contracts.table import gap
 from checkpoint_contracts.verdict import Symptom
 from checkpoint_contracts.wording import place
@@ -16,16 +17,20 @@ from checkpoint_contracts.wording import place
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowEnd:
-    """An experiment that passed its deadline and ended when it was given more time."""
+    """An experiment or a trial that passed its deadline and ended when it was given more time."""
 
     point: CrashPoint
     symptom: Symptom
     """How it looked at first: a hang of the resume, or of the check."""
     took_s: float
     exits_zero: bool
+    told: str = ""
+    """Of a trial: what was slow."""
 
     @property
     def note(self) -> str:
+        if self.told:
+            return self.told
         what = "resumes" if self.symptom is Symptom.HANG else "is checked"
         end = "" if self.exits_zero else ", but not with exit 0"
         return f"{place(self.point)}: {what} after {self.took_s:.1f} s{end}"
@@ -52,7 +57,34 @@ def settled(evidence: Evidence) -> tuple[Evidence, tuple[SlowEnd, ...]]:
                 )
             )
             slow.append(end)
-    return replace(evidence, experiments=tuple(experiments)), tuple(slow)
+    trials = tuple(_settled_trials(evidence, slow))
+    return replace(evidence, experiments=tuple(experiments), trials=trials), tuple(slow)
+
+
+def _settled_trials(evidence: Evidence, slow: list[SlowEnd]) -> Iterator[Trial]:
+    """Of the trials with a fault placed in the run; the others have had the longer deadline."""
+    replays = {replay.point: replay for replay in evidence.trial_replays}
+    for trial in evidence.trials:
+        replay = replays.get(trial.point)
+        if trial.shown is None or not trial.hung or replay is None or replay.hung:
+            yield trial
+            continue
+        yield replay
+        took_s = max(leg.execution.wall_s for leg in replay.legs)
+        slow.append(
+            SlowEnd(
+                point=trial.point,
+                symptom=_hang_of(trial),
+                took_s=took_s,
+                exits_zero=replay.legs[-1].execution.succeeded,
+                told=f"{trial.point.operation}: it ends after {took_s:.1f} s",
+            )
+        )
+
+
+def _hang_of(trial: Trial) -> Symptom:
+    check = trial.check
+    return Symptom.CHECK_HANG if check is not None and check.timed_out else Symptom.HANG
 
 
 def _slow_end(experiment: Experiment, replay: Experiment) -> SlowEnd | None:

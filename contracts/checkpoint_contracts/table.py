@@ -12,6 +12,7 @@ acknowledged
 a stage never started, and a wrong result     resume-skips-done            resume-skips-done
 ============================================= ============================ ===================
 
+After a second crash, in a resume, every row names crash-during-recovery.
 After a power loss every row but the last names done-survives-power-loss. The last row is the other
 way of not skipping just what was done: one too many. It is asked only together with a wrong end,
 since a job may name its later stages by what is left to do; and that wrong end is what
@@ -28,6 +29,7 @@ from typing import Final
 
 from checkpoint_contracts.evidence import Experiment, Fault, Reference
 from checkpoint_contracts.ids import (
+    CRASH_DURING_RECOVERY,
     DONE_SURVIVES_POWER_LOSS,
     RESUME_EQUALS_UNINTERRUPTED,
     RESUME_SKIPS_DONE,
@@ -37,17 +39,23 @@ from checkpoint_contracts.stages import done_again, skipped, stage_names
 from checkpoint_contracts.verdict import Symptom
 
 _POWER_LOSS: Final = (DONE_SURVIVES_POWER_LOSS,)
+_SECOND_CRASH: Final = (CRASH_DURING_RECOVERY,)
 
 _WRONG_END: Final[Mapping[Fault, tuple[str, ...]]] = MappingProxyType(
     {
         Fault.KILL: (RESUME_EQUALS_UNINTERRUPTED,),
         Fault.TORN: (STATE_NEVER_CORRUPT,),
         Fault.POWER_LOSS: _POWER_LOSS,
+        Fault.SECOND_CRASH: _SECOND_CRASH,
     }
 )
 
 _STAGES_ONLY: Final[Mapping[Fault, tuple[str, ...]]] = MappingProxyType(
-    {Fault.KILL: (RESUME_SKIPS_DONE,), Fault.TORN: (RESUME_SKIPS_DONE,)}
+    {
+        Fault.KILL: (RESUME_SKIPS_DONE,),
+        Fault.TORN: (RESUME_SKIPS_DONE,),
+        Fault.SECOND_CRASH: _SECOND_CRASH,
+    }
 )
 
 TABLE: Final[Mapping[Symptom, Mapping[Fault, tuple[str, ...]]]] = MappingProxyType(
@@ -57,6 +65,7 @@ TABLE: Final[Mapping[Symptom, Mapping[Fault, tuple[str, ...]]]] = MappingProxyTy
                 Fault.KILL: (STATE_NEVER_CORRUPT, RESUME_EQUALS_UNINTERRUPTED),
                 Fault.TORN: (STATE_NEVER_CORRUPT,),
                 Fault.POWER_LOSS: _POWER_LOSS,
+                Fault.SECOND_CRASH: _SECOND_CRASH,
             }
         ),
         Symptom.HANG: _WRONG_END,

@@ -1,4 +1,4 @@
-"""Runs of the subject with a fault that answers: a stage that raises, a pipeline that has changed.
+"""Runs of the subject with a fault that answers: a stage that raises, a disk that is full.
 
 A crash state is derived from the recording; what a job does about a stage that fails can only be
 seen by letting it fail. A trial is a few executions in one workspace, the *legs*, and a check.
@@ -14,12 +14,24 @@ from checkpoint_contracts.execution import Execution
 
 
 class TrialKind(enum.StrEnum):
-    """What is tried, and the beginning of a trial's :attr:`CrashPoint.variant`."""
+    """What is tried; of a stage or a change, the beginning of its :attr:`CrashPoint.variant`."""
 
     RAISES_ONCE = "raises-once"
     RAISES_ALWAYS = "raises-always"
     KILLED_ALWAYS = "killed-always"
     CHANGED = "changed"
+    NO_SPACE = "no-space"
+    """The run finds the disk full (``0.room-17``, ``0.room-17-edquot``, ``0.inodes-3``)."""
+    IO_ERROR = "io-error"
+    """A call of the run fails, or is cut short (``41.eio``, ``41.short``, ``41.erofs-on``)."""
+    FAILED_SYNC = "failed-sync"
+    """A sync of the run fails, and later the power (``41.eio+57.power-loss-…``)."""
+    SIGNALLED = "signalled"
+    """The run is told to end, and has time for it (``41.sigterm``)."""
+    GRACE_TOO_SHORT = "grace-too-short"
+    """The same, and it is killed before the time is over (``41.sigterm+44.kill``)."""
+    CRASH_LOOP = "crash-loop"
+    """The run and resume after resume are killed at one operation (``41.crash-loop``)."""
 
     @property
     def fault(self) -> Fault:
@@ -31,6 +43,12 @@ _FAULTS = {
     TrialKind.RAISES_ALWAYS: Fault.STAGE_RAISES,
     TrialKind.KILLED_ALWAYS: Fault.STAGE_KILLED,
     TrialKind.CHANGED: Fault.CHANGED,
+    TrialKind.NO_SPACE: Fault.NO_SPACE,
+    TrialKind.IO_ERROR: Fault.IO_ERROR,
+    TrialKind.FAILED_SYNC: Fault.IO_ERROR,
+    TrialKind.SIGNALLED: Fault.SIGNAL,
+    TrialKind.GRACE_TOO_SHORT: Fault.SIGNAL,
+    TrialKind.CRASH_LOOP: Fault.CRASH_LOOP,
 }
 
 
@@ -61,8 +79,25 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """How a fault showed in the run that it was placed in."""
+
+    step: int | None = None
+    """Of that run: the first operation that failed or was cut short; that after which the signal
+    was sent. None: the fault did not fire."""
+    drift: str = ""
+    """How the way up to the fault differs from the recording, a sentence; empty: it does not."""
+    grace_over: bool = False
+    """It had not ended when the time after the signal was over, and was killed."""
+    number: int = 0
+    """The signal that was sent."""
+    real: bool = False
+    """On a file system of that size; else by a quota that the kit keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A fault in a stage, or a change of the pipeline, and what the job made of it."""
+    """A fault of a run, or a change of the pipeline, and what the job made of it."""
 
     point: CrashPoint
     kind: TrialKind
@@ -77,10 +112,28 @@ class Trial:
     legs: tuple[Leg, ...]
     """In order, at least one."""
     check: Execution | None = None
-    """After the last leg, if that ended with exit 0."""
+    """After the last leg, if that ended with exit 0. Where the run did, and was resumed all the
+    same to see what it starts again: before that resume."""
     unspoilt: tuple[Leg, ...] = ()
-    """Where the resume after a refusal ended badly: the same resume without the refusal before."""
+    """Where the resume after a refusal ended badly: the same resume without the refusal before.
+    Where it did after a power loss: the same after the same loss, had the sync succeeded."""
     unspoilt_check: Execution | None = None
+    shown: Shown | None = None
+    """Of a fault that was placed in the run: full disk, error, signal."""
+    lost: tuple[str, ...] = ()
+    """What a power loss after it took, in words."""
+    unresumed_check: Execution | None = None
+    """After a power loss after exit 0, where that acknowledges: the check before the resume."""
+    leftovers: tuple[int, ...] = ()
+    """Of kills in a row: how many names lay there after each that a finished job does not have."""
+    litter: tuple[str, ...] = ()
+    """Those that lay there when the job was finished after all."""
+
+    @property
+    def hung(self) -> bool:
+        """Whether an execution passed its deadline."""
+        executions = [leg.execution for leg in self.legs]
+        return any(one is not None and one.timed_out for one in (*executions, self.check))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

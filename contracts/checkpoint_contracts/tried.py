@@ -33,7 +33,17 @@ _WORDS: Final = {
     TrialKind.RAISES_ALWAYS: "a stage that always raises",
     TrialKind.KILLED_ALWAYS: "a stage that is killed at every attempt",
     TrialKind.CHANGED: "a pipeline that has changed",
+    TrialKind.NO_SPACE: "a disk that is full",
+    TrialKind.IO_ERROR: "a call that fails",
+    TrialKind.FAILED_SYNC: "a power loss after a failed sync",
+    TrialKind.SIGNALLED: "a signal to end",
+    TrialKind.GRACE_TOO_SHORT: "a kill soon after the signal",
+    TrialKind.CRASH_LOOP: "kills in a row",
 }
+
+
+def _nothing(evidence: Evidence) -> tuple[str, ...]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +58,13 @@ class TrialContract:
     needs: frozenset[str]
     look: Callable[[Trial, Evidence, Reference], Seen]
     """What one trial shows, all of whose executions are usable."""
+    may_lack: frozenset[TrialKind] = frozenset()
+    """Kinds of which a subject may have nothing to try."""
+    without: str = ""
+    """Why there may be nothing to try at all."""
+    gaps_of_all: Callable[[Evidence], tuple[str, ...]] = _nothing
+    """What only all trials together show to be inconclusive, a sentence each."""
+    notes_of_all: Callable[[Evidence], tuple[str, ...]] = _nothing
     explores: bool = False
 
     @property
@@ -66,7 +83,7 @@ class TrialContract:
 
     def inapplicable(self, evidence: Evidence) -> str | None:
         # A subject that declares nothing is told what to declare, not that it lacks stages too.
-        declared = self.needs <= evidence.capabilities | {STAGES}
+        declared = STAGES in self.needs <= evidence.capabilities | {STAGES}
         return no_stage(evidence) if declared else None
 
     def findings(self, evidence: Evidence) -> tuple[Finding, ...]:
@@ -89,7 +106,7 @@ class TrialContract:
         )
 
     def gaps(self, evidence: Evidence) -> tuple[str, ...]:
-        sentences = list(self._untried(evidence))
+        sentences = [*self._untried(evidence), *self.gaps_of_all(evidence)]
         for trial in self._trials(evidence):
             seen = self._look(trial, evidence)
             if isinstance(seen, str):
@@ -97,10 +114,12 @@ class TrialContract:
         return tuple(dict.fromkeys(sentences))
 
     def too_little(self, evidence: Evidence) -> str | None:
+        if self.without and not any(one.unique for one in self.coverages(evidence)):
+            return self.without
         return None
 
     def notes(self, evidence: Evidence) -> tuple[str, ...]:
-        return ()
+        return self.notes_of_all(evidence)
 
     def _trials(self, evidence: Evidence) -> Iterator[Trial]:
         kinds = self.kinds_judged(evidence)
@@ -117,7 +136,8 @@ class TrialContract:
             if coverage is None:
                 yield f"how much was tried of {_WORDS[kind]} is not known"
                 continue
-            if not any(trial.kind is kind for trial in evidence.trials):
+            nothing_to_try = kind in self.may_lack and not coverage.unique
+            if not nothing_to_try and not any(trial.kind is kind for trial in evidence.trials):
                 yield f"nothing was tried of {_WORDS[kind]}"
             if coverage.unreached:
                 rest = len(coverage.unreached) - 1
@@ -139,8 +159,9 @@ class TrialContract:
 def unusable(trial: Trial) -> str | None:
     """Why an execution of the trial says nothing; None if all may be used."""
     executions = [leg.execution for leg in (*trial.legs, *trial.unspoilt)]
-    for execution in (*executions, trial.check, trial.unspoilt_check):
-        if execution is not None and not execution.usable:
+    executions += filter(None, (trial.check, trial.unspoilt_check, trial.unresumed_check))
+    for execution in executions:
+        if not execution.usable:
             return f"{trial.point.operation}: {execution.refusal or execution.problem}"
     return None
 

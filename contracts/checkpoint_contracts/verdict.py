@@ -44,6 +44,10 @@ class Symptom(enum.StrEnum):
     SILENT_STOP = "silent stop"
     CHANGE_AS_DONE = "change taken as done"
     REFUSAL_SPOILS = "refusal spoils the state"
+    ERROR_AS_SUCCESS = "error taken as success"
+    LITTER_GROWS = "litter grows"
+    DAMAGE_TAKEN = "damage taken for good"
+    DAMAGE_DESTROYED = "damaged file gone"
 
     @property
     def kind(self) -> Symptom:

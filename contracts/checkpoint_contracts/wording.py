@@ -16,6 +16,8 @@ _LINES_SHOWN: Final = 12
 
 def place(point: CrashPoint) -> str:
     """``killed at step 41 (rename state.json.tmp → state.json)``."""
+    if point.fault in (Fault.SECOND_CRASH, Fault.DAMAGE):
+        return point.operation
     lost = point.fault is Fault.POWER_LOSS
     if point.step == 0:
         return f"{'power lost' if lost else 'killed'} before the first operation"

@@ -1,4 +1,4 @@
-"""JSON written in place: breaks four promises, and we say so."""
+"""JSON written in place: breaks six promises, and we say so."""
 
 import sys
 from pathlib import Path
@@ -20,5 +20,9 @@ def json_in_place() -> CommandSubject:
             "state-never-corrupt": "a write cut short leaves half a JSON text in the only copy",
             "done-survives-power-loss": "nothing is synced before a step is said to be done",
             "no-partial-under-final-name": "the file is emptied and filled under its final name",
+            "no-space-is-survived": "the state is emptied before it is known whether there is room "
+            "for the new one",
+            "io-error-is-not-success": "a write that fails leaves an empty state file, and the job "
+            "cannot start",
         },
     )

@@ -19,5 +19,11 @@ def pipeline() -> CommandSubject:
         changed=[[*CHANGED, change, "{workspace}"] for change in ("renamed", "reordered", "input")],
         handoff="handoff.json",
         outputs=["*.frame"],
-        capabilities=["stage-faults"],
+        capabilities=[
+            "stage-faults",
+            "preemption",
+            "cleans-up",
+            "refuses-bad-state",
+            "checksummed",
+        ],
     )

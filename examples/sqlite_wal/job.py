@@ -14,6 +14,7 @@ def run(workspace: Path) -> None:
         connection.execute(
             "CREATE TABLE IF NOT EXISTS results (step INTEGER PRIMARY KEY, square INTEGER)"
         )
+        sync_names(workspace)
         (last,) = connection.execute("SELECT max(step) FROM results").fetchone()
         for step in range((last or 0) + 1, STEPS + 1):
             event(f"start {step}")
@@ -27,6 +28,15 @@ def connect(workspace: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")  # NORMAL may lose commits in a power cut
     return connection
+
+
+def sync_names(workspace: Path) -> None:
+    """Make the names of the database and its log durable: SQLite tries, and ignores an error."""
+    directory = os.open(workspace, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def event(line: str) -> None:

@@ -1,6 +1,7 @@
 """What is kept of an examination: evidence, and a wreck for the first of each cause.
 
-``.checkpoint-contracts/SUBJECT/`` holds ``recording/``, ``evidence.json``, ``operations.txt`` and
+``.checkpoint-contracts/SUBJECT/`` holds ``recording/``, ``evidence.json``, ``operations.txt``,
+``resumes/`` (the recordings of those that were crashed in turn) and
 ``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR) and ``events`` as the
 crash left them (or a trial's last leg), and what was printed. All wrecks together stay under a cap.
 """
@@ -13,13 +14,24 @@ from pathlib import Path
 from typing import Final
 
 from checkpoint_contracts import archive
-from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Experiment, Trial
+from checkpoint_contracts.evidence import (
+    CrashPoint,
+    Evidence,
+    Execution,
+    Experiment,
+    Fault,
+    Trial,
+)
 from checkpoint_contracts.verdict import Finding, Verdict
 from pytest_checkpoint.examination import Wreck
 from pytest_checkpoint.keeping.places import file_name
+from pytest_checkpoint.phases.faults.rooms import first_refused
 from pytest_checkpoint.record.describe import describe
 from pytest_checkpoint.record.operations import WORKSPACE, Operation
 from pytest_checkpoint.record.slot import remove_tree
+from pytest_checkpoint.states.kill import parse
+from pytest_checkpoint.states.resumes import Resumes
+from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.tree.compare import walk
 from pytest_checkpoint.tree.image import Directory, File, Image, Symlink, printable
@@ -28,6 +40,7 @@ from pytest_checkpoint.tree.restore import restore
 EVIDENCE: Final = "evidence.json"
 RECORDING: Final = "recording"
 _WRECKS: Final = "wrecks"
+_RESUMES: Final = "resumes"
 Printed = Mapping[str, Execution | None]
 """File name in a wreck → what an execution said there; None: it was not made."""
 _AROUND: Final = 4
@@ -45,9 +58,14 @@ class Keeper:
     def recording(self) -> Path:
         return self.folder / RECORDING
 
+    @property
+    def resumes(self) -> Path:
+        """Of resumes that were crashed, each under the id of the crash that it went on from."""
+        return self.folder / _RESUMES
+
     def begin(self) -> None:
         """Forget what an earlier examination kept."""
-        for name in (RECORDING, _WRECKS):
+        for name in (RECORDING, _WRECKS, _RESUMES):
             remove_tree(self.folder / name)
         for name in (EVIDENCE, "operations.txt"):
             (self.folder / name).unlink(missing_ok=True)
@@ -64,14 +82,14 @@ class Keeper:
         finding: Finding,
         state: State,
         printed: Printed,
-        operations: tuple[Operation, ...],
+        source: StateSource,
     ) -> Wreck:
         """Keep one state; over the cap only its description is kept."""
         folder = self.folder / _WRECKS / f"{finding.contract}-{file_name(finding.point.id)}"
         remove_tree(folder)
         folder.mkdir(parents=True)
         listing = tuple(list_workspace(state.image))
-        around = tuple(operations_around(operations, finding.point))
+        around = tuple(all_around(source, finding.point))
         (folder / "about.txt").write_text(
             "\n".join((finding.headline, "", *listing, "", *around, "")), encoding="utf-8"
         )
@@ -100,7 +118,7 @@ def keep_wrecks(
     verdicts: Mapping[str, Verdict],
     printed: Mapping[CrashPoint, Printed],
     states: Mapping[CrashPoint, State],
-    operations: tuple[Operation, ...],
+    source: StateSource,
 ) -> dict[tuple[str, str], Wreck]:
     """(contract, point id) → wreck, for every confirmed failure whose state is at hand."""
     wrecks: dict[tuple[str, str], Wreck] = {}
@@ -110,7 +128,7 @@ def keep_wrecks(
             state = states.get(where)
             if state is not None:
                 wrecks[verdict.contract, where.id] = keeper.wreck(
-                    failure.finding, state, printed.get(where, {}), operations
+                    failure.finding, state, printed.get(where, {}), source
                 )
     return wrecks
 
@@ -164,12 +182,27 @@ def list_workspace(image: Image) -> list[str]:
     return lines or ["(the workspace is empty)"]
 
 
-def operations_around(operations: tuple[Operation, ...], where: CrashPoint) -> list[str]:
+def all_around(source: StateSource, where: CrashPoint) -> list[str]:
+    """The operations around a crash; of crash after crash those around each, of its own resume."""
+    if where.fault is Fault.NO_SPACE:
+        step = first_refused(source.recording, where.variant)
+        return [] if step is None else operations_around(source.operations, step)
+    if where.fault is not Fault.SECOND_CRASH:
+        return operations_around(source.operations, where.step)
+    lines: list[str] = []
+    for states, crash in Resumes.of(source).chain(parse(where.id)):
+        if lines:
+            lines.append("then, in the resume:")
+        lines += operations_around(states.operations, crash.step)
+    return lines
+
+
+def operations_around(operations: tuple[Operation, ...], step: int) -> list[str]:
     """The operations before and after the crash, the one it stands at marked."""
-    first = max(0, where.step - _AROUND)
+    first = max(0, step - _AROUND)
     lines = []
-    for operation in operations[first : where.step + _AROUND]:
-        mark = "→" if operation.step == where.step else " "
+    for operation in operations[first : step + _AROUND]:
+        mark = "→" if operation.step == step else " "
         lines.append(f"{mark} {operation.step:5} {describe(operation)}")
     return lines
 

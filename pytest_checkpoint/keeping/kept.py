@@ -8,7 +8,15 @@ from datetime import UTC, datetime
 from typing import Self
 
 from checkpoint_contracts import RESUME_KEEPS_WORK
-from checkpoint_contracts.evidence import Coverage, Evidence, Experiment, Reference, Trial, Variant
+from checkpoint_contracts.evidence import (
+    Coverage,
+    Evidence,
+    Experiment,
+    Reference,
+    Trial,
+    TrialKind,
+    Variant,
+)
 from pytest_checkpoint.keeping.keep import RECORDING, load_evidence
 from pytest_checkpoint.keeping.places import kept_folder
 from pytest_checkpoint.options import Options
@@ -84,11 +92,17 @@ def evidence_of_replay(known: Evidence, contract: str, again: Experiment) -> Evi
 
 def evidence_of_trial(known: Evidence, again: Trial, variants: tuple[Variant, ...]) -> Evidence:
     """The one trial as all there is to judge by; ``variants``: of a changed pipeline, its own."""
+    one, none = (Coverage(derived=count, unique=count, explored=count) for count in (1, 0))
     return dataclasses.replace(
         known,
         faults=frozenset({again.point.fault}),
         trials=(again,),
         trial_replays=(again,),
-        trial_coverage={again.kind: Coverage(derived=1, unique=1, explored=1)},
+        trial_coverage={
+            kind: one if kind is again.kind else none
+            for kind in TrialKind
+            if kind.fault is again.point.fault
+        },
         variants=variants,
+        room="",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,9 @@ from typing import Final
 
 from checkpoint_contracts.evidence import Execution
 from pytest_checkpoint.options import Options
+from pytest_checkpoint.phases.known_checks import KnownChecks
 from pytest_checkpoint.phases.redaction import Redactor
+from pytest_checkpoint.record import faults
 from pytest_checkpoint.record.client import STAGE_FAULT, SlotClient, environment
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.tracked import EVENTS
@@ -23,6 +25,8 @@ from pytest_checkpoint.tree.image import Image
 from pytest_checkpoint.tree.restore import restore
 
 NOT_THE_TREE: Final = frozenset({EVENTS})
+_IMPORTED: Final = re.compile(r"^import time:\s+\d+ \|\s+\d+ \|\s+(\w[\w.]*)$", re.MULTILINE)
+"""A line of ``-X importtime``."""
 _KEPT_OUTPUT: Final = 64 << 10
 _LEAST_DEADLINE_S: Final = 10.0
 _DEADLINE_FACTOR: Final = 5.0
@@ -66,6 +70,9 @@ class Bench:
         self._redact = Redactor(self._environment)
         self._empty = State(self.look(), b"")
         self._warm = False
+        self._learned: tuple[str, ...] = ()
+        self._known = KnownChecks()
+        self._reuses_checks = False
         self.fell_back: str | None = None
         """Why a resume or check that was to start warm had to start fresh, if one had."""
 
@@ -101,6 +108,15 @@ class Bench:
         finally:
             self._warm = before
 
+    @contextmanager
+    def reusing_checks(self) -> Iterator[None]:
+        """Inside, a state that was checked already is not checked again. Not for replays."""
+        before, self._reuses_checks = self._reuses_checks, True
+        try:
+            yield
+        finally:
+            self._reuses_checks = before
+
     def setup(self) -> Execution | None:
         """None if the subject has no setup."""
         if self.subject.setup is None:
@@ -118,6 +134,24 @@ class Bench:
             kill_at=kill_at,
         )
         return result, self.execution(result)
+
+    def learn_imports(self) -> None:
+        """Find out, by a run of its own, what the job imports: warm starts have it loaded then.
+
+        What is imported within functions cannot be told by reading the job; torch does so at the
+        first optimizer, for longer than torch itself takes.
+        """
+        told = self._send(
+            self.subject.run,
+            self.options.run_deadline_s,
+            variables={"PYTHONPROFILEIMPORTTIME": "1"},
+        )
+        if told.exit_code == 0:
+            self._learned = tuple(_IMPORTED.findall(told.error_output))
+
+    def rehearse(self) -> None:
+        """A warm run: what is loaded for it is loaded where nothing of the job's lies yet."""
+        self._send(self.subject.run, self.options.run_deadline_s, warm=True)
 
     def resume(self, deadline_s: float) -> Execution:
         result = self._send(self.subject.resume, deadline_s, warm=self._warm)
@@ -145,11 +179,44 @@ class Bench:
         result = self._send(command, deadline_s, stage_fault=stage_fault, kill_after=kill_after)
         return self.execution(result), result.killed_at is not None
 
+    def faulted(
+        self,
+        command: Command,
+        deadline_s: float,
+        *,
+        injection: faults.Injection | None = None,
+        room: faults.Room | None = None,
+        signal: faults.SignalAt | None = None,
+        recording: Path | None = None,
+        watch_closes: bool = False,
+        warm: bool | None = None,
+    ) -> tuple[Result, Execution]:
+        """One of the subject's commands with a fault that answers. ``Result.fired_at``: whether.
+
+        ``warm``: None: as :meth:`warmly` says.
+        """
+        result = self._send(
+            command,
+            deadline_s,
+            injection=injection,
+            room=room,
+            signal=signal,
+            recording=str(recording) if recording else None,
+            watch_closes=watch_closes,
+            warm=self._warm if warm is None else warm,
+        )
+        return result, self.execution(result)
+
     def ask(self, command: Command, deadline_s: float) -> Result:
         """A command of the subject's that only tells something: unfiltered, as a check is."""
         return self._send(command, deadline_s, filtered=False)
 
     def check(self, deadline_s: float) -> Execution:
+        if self._reuses_checks and not self.options.allow_outside:
+            return self._known.made(self.state, lambda: self._check_made(deadline_s))
+        return self._check_made(deadline_s)
+
+    def _check_made(self, deadline_s: float) -> Execution:
         return self.execution(self.check_told(deadline_s), is_check=True)
 
     def check_told(self, deadline_s: float) -> Result:
@@ -166,26 +233,38 @@ class Bench:
         kill_at: int | None = None,
         stage_fault: str | None = None,
         kill_after: tuple[str, int] | None = None,
+        injection: faults.Injection | None = None,
+        room: faults.Room | None = None,
+        signal: faults.SignalAt | None = None,
+        watch_closes: bool = False,
         warm: bool = False,
+        variables: Mapping[str, str] | None = None,
     ) -> Result:
         workspace = str(self.client.workspace)
         result = self.client.run(
             Request(
                 command=tuple(part.replace("{workspace}", workspace) for part in command),
                 working_directory=str(self.subject.working_directory),
-                environment=self._environment_with(stage_fault),
+                environment=self._environment_with(stage_fault) | dict(variables or {}),
                 deadline_s=deadline_s,
                 filtered=filtered,
                 recording=recording,
                 kill_at=kill_at,
                 kill_after_line=kill_after[0] if kill_after else None,
                 kill_after_times=kill_after[1] if kill_after else 1,
+                injection=injection,
+                room=room,
+                signal=signal,
+                watch_closes=watch_closes,
                 allow_network=self.options.allow_network,
                 allow_outside=tuple(map(str, self.options.allow_outside)),
                 warm=warm,
+                learned=self._learned if filtered else (),
             )
         )
         self.fell_back = self.fell_back or result.fresh_because
+        if filtered:
+            self._known.note(result)
         return result
 
     def _environment_with(self, stage_fault: str | None) -> dict[str, str]:

@@ -29,7 +29,13 @@ from pytest_checkpoint.phases.looks import other_run, outputs_stamped
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.describe import normalized, signature
 from pytest_checkpoint.record.journal import Recording
-from pytest_checkpoint.record.operations import MapShared, Origin, Write
+from pytest_checkpoint.record.operations import (
+    TEMPORARY,
+    MapShared,
+    Operation,
+    Origin,
+    Write,
+)
 from pytest_checkpoint.record.request import Result
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.tree.image import File
@@ -290,17 +296,26 @@ def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
 def signatures(recording: Recording) -> tuple[str, ...]:
     """Kinds and normalised paths of the operations.
 
-    Without stores through a mapping, which are seen at chance moments.
+    Without stores through a mapping, which are seen at chance moments, and without those of
+    ``tempfile``, which tries out by a file in TMPDIR whether it may write there.
     """
     slot = normalized(recording.slot)  # in the targets of links, and another one in the first run
+    tried = {operation.path for operation in recording.operations if _tries_tmpdir(operation)}
     return tuple(
         signature(operation).replace(slot, "")
         for operation in recording.operations
-        if not any(
+        if operation.path not in tried
+        and not any(
             isinstance(effect, Write) and effect.origin is Origin.MAPPED
             for effect in operation.effects
         )
     )
+
+
+def _tries_tmpdir(operation: Operation) -> bool:
+    written = operation.write
+    in_tmpdir = operation.path.startswith(TEMPORARY + b"/")
+    return in_tmpdir and written is not None and bytes(written.data) == b"blat"
 
 
 def _first_difference(first: tuple[str, ...], second: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -16,7 +16,7 @@ from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.looks import Looks
 from pytest_checkpoint.states.kill import CrashState
-from pytest_checkpoint.states.order import Plan, UniqueState
+from pytest_checkpoint.states.order import UniqueState
 from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.states.timeline import State
 
@@ -32,6 +32,20 @@ class Exploration:
     """Where the experiment started warm."""
     unlike: CrashPoint | None = None
     """Where a warm start could not be used, and a fresh one could."""
+    keys: frozenset[bytes] = frozenset()
+    """Of the states that were resumed from."""
+    took_s: float = 0.0
+
+    def with_more(self, other: Exploration) -> Exploration:
+        """Both; of other faults."""
+        return Exploration(
+            experiments=(*self.experiments, *other.experiments),
+            coverage={**self.coverage, **other.coverage},
+            warm=self.warm | other.warm,
+            unlike=self.unlike or other.unlike,
+            keys=self.keys | other.keys,
+            took_s=self.took_s + other.took_s,
+        )
 
 
 NOTHING_EXPLORED: Final = Exploration(experiments=(), coverage={})
@@ -43,20 +57,40 @@ class Starts(Protocol):
     def serves(self, where: CrashPoint, equal_steps: tuple[int, ...]) -> bool: ...
 
 
+class States(Protocol):
+    """What is to be explored, in order (:class:`~pytest_checkpoint.states.order.Plan`)."""
+
+    @property
+    def states(self) -> tuple[UniqueState, ...]: ...
+
+    def __iter__(self) -> Iterator[tuple[UniqueState, State]]: ...
+
+    def coverage(
+        self, explored: Set[CrashState], known_hangs: Iterable[CrashState] = ()
+    ) -> Mapping[Fault, Coverage]: ...
+
+
 def explore(
     bench: Bench,
     control: Control,
     source: StateSource,
-    plan: Plan,
+    plan: States,
     progress: Progress,
     starts: Starts,
+    *,
+    deadline: float | None = None,
 ) -> Exploration:
-    """One experiment per unique state, until all are done or the budget is spent."""
-    options = bench.options
-    deadline = time.monotonic() + options.time_budget_s
+    """One experiment per unique state, until all are done or the budget is spent.
+
+    ``deadline``: when it is, by :func:`time.monotonic`; None: the time budget from now on.
+    """
+    options, begun = bench.options, time.monotonic()
+    if deadline is None:
+        deadline = begun + options.time_budget_s
     looks = looks_of(bench, control, source)
     experiments: list[Experiment] = []
     explored: set[CrashState] = set()
+    keys: set[bytes] = set()
     left_out: list[CrashState] = []
     warm: set[CrashPoint] = set()
     unlike: CrashPoint | None = None
@@ -71,7 +105,7 @@ def explore(
             continue
         also = _also_lost(bench, source, unique)
         equal = equal_steps(unique)
-        with bench.warmly(on=starts.serves(where, equal)) as is_warm:
+        with bench.reusing_checks(), bench.warmly(on=starts.serves(where, equal)) as is_warm:
             experiment = conduct(
                 bench, where, state, control.deadlines, looks, equal, tuple(also.values())
             )
@@ -89,6 +123,7 @@ def explore(
             same = dataclasses.replace(experiment, point=loss, equal_steps=())
             experiments.append(told(same, source, crash))
         explored.add(unique.crash)
+        keys.add(unique.key)
         progress.advance(number + 1, len(plan.states))
     # In the order of the run, so that of each cause the earliest is reported.
     experiments.sort(key=lambda one: (one.point.step, list(Fault).index(one.point.fault)))
@@ -97,13 +132,16 @@ def explore(
         coverage=plan.coverage(explored, left_out),
         warm=frozenset(warm),
         unlike=unlike,
+        keys=frozenset(keys),
+        took_s=time.monotonic() - begun,
     )
 
 
 def looks_of(bench: Bench, control: Control, source: StateSource) -> Looks:
     """What experiments with this recording look at."""
     timeline = source.timeline
-    return Looks(bench, control.reference, timeline.after(timeline.steps))
+    end = timeline.after(timeline.steps)
+    return Looks(bench, control.reference, end, source.further.get(Fault.DAMAGE))
 
 
 def conduct(
@@ -136,13 +174,14 @@ def conduct(
         handoff=handoff,
     )
     output_changes = looks.output_changes(resumed, state)
+    damage = looks.damage(where, resume)
     check = second = None
     if resume.succeeded:
         check = bench.check(deadlines.check_s)
-    elif resume.usable and not resume.timed_out:
+    elif resume.usable and not resume.timed_out and damage is None:
         second = bench.resume(deadlines.resume_s)
     return dataclasses.replace(
-        resumed, second_resume=second, check=check, output_changes=output_changes
+        resumed, second_resume=second, check=check, output_changes=output_changes, damage=damage
     )
 
 

@@ -6,6 +6,7 @@ against the undisturbed run.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final
@@ -13,7 +14,10 @@ from typing import Final
 from checkpoint_contracts import wants_handoff, wants_outputs
 from checkpoint_contracts.evidence import (
     CrashPoint,
+    Damage,
+    Execution,
     Experiment,
+    Fault,
     Handoff,
     OtherRun,
     OutputChange,
@@ -23,6 +27,9 @@ from checkpoint_contracts.stages import stage_names
 from pytest_checkpoint.phases.bench import Bench, Deadlines
 from pytest_checkpoint.phases.changes import change, outputs_of, stamp
 from pytest_checkpoint.phases.handoff import read_handoff
+from pytest_checkpoint.states.damage import Damages
+from pytest_checkpoint.states.kill import parse
+from pytest_checkpoint.states.source import Further
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.tree.image import File, Image, Node
 
@@ -30,7 +37,10 @@ from pytest_checkpoint.tree.image import File, Image, Node
 class Looks:
     """For one subject, and what it left when it was not disturbed."""
 
-    def __init__(self, bench: Bench, reference: Reference, end: State) -> None:
+    def __init__(
+        self, bench: Bench, reference: Reference, end: State, damages: Further | None = None
+    ) -> None:
+        self._damages: Final = damages
         self._bench: Final = bench
         self._reference: Final = reference
         self._stages: Final = stage_names(reference.events)
@@ -46,6 +56,18 @@ class Looks:
         if not isinstance(bench.subject.handoff, PurePosixPath):
             bench.put(state)
         return seen
+
+    def damage(self, where: CrashPoint, resume: Execution) -> Damage | None:
+        """What had been damaged, and after a refusal whether it is still there; else None."""
+        if where.fault is not Fault.DAMAGE:
+            return None
+        assert isinstance(self._damages, Damages)  # else there would be no such state
+        crash = parse(where.id)
+        told = self._damages.told(crash)
+        if resume.exit_code in (None, 0):
+            return told
+        kept = self._damages.is_kept(crash, self._bench.look())
+        return dataclasses.replace(told, kept=kept)
 
     def output_changes(
         self, experiment: Experiment, crash: State

@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Iterable, Mapping
 
-from checkpoint_contracts import CRASHES, outputs_cross, re_entry, replays_needed
+from checkpoint_contracts import RESTORED, outputs_cross, re_entry, replays_needed
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Experiment, Trial, Variant
 from checkpoint_contracts.verdict import Verdict
@@ -15,6 +15,8 @@ from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.explore import conduct, hung, looks_of, told
+from pytest_checkpoint.phases.faults.again import FaultsAgain
+from pytest_checkpoint.phases.faults.planned import KINDS as FAULTS_TRIED
 from pytest_checkpoint.phases.trial_plan import PlannedTrial
 from pytest_checkpoint.phases.trials import conduct as conduct_trial
 from pytest_checkpoint.states.kill import CrashState, parse
@@ -32,6 +34,7 @@ class Replays:
         self._control = control
         self._source = source
         self._progress = progress
+        self._faults = FaultsAgain(bench, control, source)
         self._left: dict[CrashPoint, State] = {}
         """What lay there after the last leg of a trial that was made again."""
 
@@ -46,7 +49,7 @@ class Replays:
             for where in needed:
                 replayed += 1
                 self._progress.phase(f"replaying failure {replayed} (step {where.step})")
-                if where.fault in CRASHES:
+                if where.fault in RESTORED:
                     replays.append(self._replay(where, seen[where]))
                 else:
                     trials.append(self._try_again(where, seen_trials[where], evidence.variants))
@@ -61,7 +64,9 @@ class Replays:
             failure.finding.point for verdict in verdicts.values() for failure in verdict.failures
         }
         crashed = {
-            where: self._source.state(parse(where.id)) for where in points if where.fault in CRASHES
+            where: self._source.state(parse(where.id))
+            for where in points
+            if where.fault in RESTORED
         }
         return self._left | crashed
 
@@ -80,6 +85,9 @@ class Replays:
         return told(again, self._source, crash)
 
     def _try_again(self, where: CrashPoint, seen: Trial, variants: Iterable[Variant]) -> Trial:
+        if seen.kind in FAULTS_TRIED:
+            again, self._left[where] = self._faults.again_as(seen)
+            return again
         planned = PlannedTrial(kind=seen.kind, point=where, stage=seen.stage, variant=seen.variant)
         again, self._left[where] = conduct_trial(
             self._bench, self._control, self._source, planned, variants

@@ -47,7 +47,7 @@ def possible(
     total = len(recording.operations)
     found: list[PlannedTrial] = []
     for kind in TrialKind:
-        if kind not in kinds:
+        if kind not in kinds or not (kind is TrialKind.CHANGED or kind in _WORDS):
             continue
         if kind is TrialKind.CHANGED:
             for number in range(1, variants + 1):

@@ -7,18 +7,14 @@ the one for exploring.
 
 from __future__ import annotations
 
-import dataclasses
-import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.evidence import (
     Coverage,
     CrashPoint,
-    Evidence,
     Execution,
     Trial,
     TrialKind,
@@ -31,7 +27,7 @@ from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.phases.control import Control, set_up
-from pytest_checkpoint.phases.estimate import estimate
+from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.phases.trial_plan import PlannedTrial, chosen, coverage, possible
 from pytest_checkpoint.phases.variants import variant
 from pytest_checkpoint.states.kill import kill_state
@@ -41,75 +37,49 @@ from pytest_checkpoint.states.timeline import State
 _ALWAYS: Final = 1_000_000
 _HANGS_KNOWN: Final = 2
 """After so many hangs of one kind its further trials are left out."""
-_SHOWN_EVERY_S: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """What the trials of one subject gave."""
+class StageTrials:
+    """Stages that fail or are killed, and changed pipelines."""
 
-    trials: tuple[Trial, ...]
-    coverage: Mapping[TrialKind, Coverage]
-    variants: tuple[Variant, ...]
+    def __init__(
+        self,
+        bench: Bench,
+        control: Control,
+        source: StateSource,
+        kinds: Collection[TrialKind],
+        progress: Progress,
+    ) -> None:
+        """SubjectError if a changed pipeline is none, or does not work."""
+        self.variants: list[Variant] = []
+        self.made: list[Trial] = []
+        self._bench, self._control, self._source = bench, control, source
+        self._progress = progress
+        self._left_out: set[CrashPoint] = set()
+        if TrialKind.CHANGED in kinds:
+            for number in range(1, len(bench.subject.changed) + 1):
+                progress.phase(f"changed pipeline {number}, undisturbed")
+                self.variants.append(variant(bench, control, number))
+        options = bench.options
+        self._planned = possible(control.recording, control.reference, kinds, len(self.variants))
+        self.wanted = chosen(self._planned, seed=options.seed, exhaustive=options.exhaustive)
 
-    def added_to(self, evidence: Evidence) -> Evidence:
-        """The evidence with these trials in it."""
-        return dataclasses.replace(
-            evidence,
-            trials=self.trials,
-            trial_coverage=self.coverage,
-            variants=self.variants,
-        )
+    def work(self) -> Iterator[None]:
+        hangs: Counter[str] = Counter()
+        told = Told(self._progress)
+        for number, one in enumerate(self.wanted, 1):
+            if hangs[one.point.signature] >= _HANGS_KNOWN:
+                self._left_out.add(one.point)
+                continue
+            told.phase(f"trial {number} of {len(self.wanted)}: {one.point.operation}")
+            trial, _ = conduct(self._bench, self._control, self._source, one, self.variants)
+            hangs[one.point.signature] += trial.hung
+            self.made.append(trial)
+            yield
 
-
-NOTHING_TRIED: Final = Tried(trials=(), coverage={}, variants=())
-
-
-def try_all(
-    bench: Bench,
-    control: Control,
-    source: StateSource,
-    kinds: Collection[TrialKind],
-    progress: Progress,
-) -> Tried:
-    """Every trial of these kinds, until all are made or the budget is spent.
-
-    SubjectError if a changed pipeline is none, or does not work.
-    """
-    options = bench.options
-    deadline = time.monotonic() + options.time_budget_s
-    variants: list[Variant] = []
-    if TrialKind.CHANGED in kinds:
-        for number in range(1, len(bench.subject.changed) + 1):
-            progress.phase(f"changed pipeline {number}, undisturbed")
-            variants.append(variant(bench, control, number))
-    planned = possible(control.recording, control.reference, kinds, len(variants))
-    wanted = chosen(planned, seed=options.seed, exhaustive=options.exhaustive)
-    progress.estimate(estimate(len(wanted), "trial", _expected_s(control), options))
-    trials: list[Trial] = []
-    left_out: set[CrashPoint] = set()
-    hangs: Counter[str] = Counter()
-    shown_s = float("-inf")
-    for number, one in enumerate(wanted, 1):
-        if time.monotonic() >= deadline and not options.exhaustive:
-            break
-        if hangs[one.point.signature] >= _HANGS_KNOWN:
-            left_out.add(one.point)
-            continue
-        if time.monotonic() - shown_s >= _SHOWN_EVERY_S:
-            shown_s = time.monotonic()
-            progress.phase(f"trial {number} of {len(wanted)}: {one.point.operation}")
-        trial, _ = conduct(bench, control, source, one, variants)
-        hangs[one.point.signature] += _hung(trial)
-        trials.append(trial)
-    # In the order of the run, so that of each cause the earliest is reported.
-    trials.sort(key=lambda trial: (list(TrialKind).index(trial.kind), trial.point.step))
-    made = {trial.point for trial in trials}
-    return Tried(
-        trials=tuple(trials),
-        coverage=coverage(planned, wanted, made, left_out),
-        variants=tuple(variants),
-    )
+    def coverage(self) -> dict[TrialKind, Coverage]:
+        made = {trial.point for trial in self.made}
+        return coverage(self._planned, self.wanted, made, self._left_out)
 
 
 def find_trial(bench: Bench, control: Control, contract: str, point_id: str) -> PlannedTrial:
@@ -206,12 +176,6 @@ def _change(
     return trial, left
 
 
-def _expected_s(control: Control) -> float:
-    """Two executions and a check; of one that is killed again and again more, of a failed less."""
-    reference = control.reference
-    return reference.run.wall_s + reference.finished_resume.wall_s + reference.check.wall_s
-
-
 def _check(bench: Bench, control: Control, last: Leg) -> Execution | None:
     if not last.execution.succeeded:
         return None
@@ -226,11 +190,6 @@ def _as_if_not_refused(
     ended_well = check is not None and check.succeeded and check.output == reference.check.output
     stages = stage_names(reference.events)
     return ended_well and not done_again(stages, lines_of(crashed.events), resume.events)
-
-
-def _hung(trial: Trial) -> bool:
-    executions = [leg.execution for leg in trial.legs]
-    return any(one is not None and one.timed_out for one in (*executions, trial.check))
 
 
 class _Legs:

@@ -16,7 +16,7 @@ import re
 import resource
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 from pytest_checkpoint.record import kernel
@@ -28,6 +28,8 @@ _DIRECTORY: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _PROCESS_DESCRIPTOR: Final = re.compile(rb"^/proc/\d+/(?:task/\d+/)?fd/\d+$")
 _ALIASES: Final = (b"/proc/self", b"/proc/thread-self", b"/dev/fd", b"/dev/std")
 _LINK_LIMIT: Final = 40
+_OUR_UMASK: Final = nullcontext()
+"""The caller's still is what it was at the start: ours."""
 
 
 class Place:
@@ -103,12 +105,12 @@ class Caller:
     def umask(self) -> int:
         return int(self._field(b"Umask") or b"22", 8)
 
-    @contextmanager
-    def creating(self, *, umask_varies: bool) -> Iterator[None]:
+    def creating(self, *, umask_varies: bool) -> AbstractContextManager[None]:
         """Names are created inside with the caller's umask."""
-        if not umask_varies:  # it still is what it was at the start: our own
-            yield
-            return
+        return self._own_umask() if umask_varies else _OUR_UMASK
+
+    @contextmanager
+    def _own_umask(self) -> Iterator[None]:
         previous = os.umask(self.umask)
         try:
             yield

@@ -98,6 +98,8 @@ def encode_operation(operation: Operation, data: DataWriter) -> str:
         record["target_path"] = text(operation.target_path)
     if operation.error:
         record["error"] = operation.error
+    if operation.node is not None:
+        record["node"] = operation.node
     return _ENCODE(record)
 
 
@@ -113,6 +115,7 @@ def decode_operation(line: str, read: Reader) -> Operation:
         thread=record["thread"],
         time_ns=record["time_ns"],
         error=record.get("error", 0),
+        node=record.get("node"),
     )
 
 

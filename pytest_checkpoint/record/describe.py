@@ -185,6 +185,8 @@ _HIDDEN_NAME: Final = re.compile(
     r"(?P<kept>(?:^|(?<=/)|(?<= ))\.[^/ ]+\.)(?:[a-z0-9_]{8}|[0-9a-zA-Z]{6})(?=$|[/ ])"
 )
 """A hidden ``.state.json.XXXXXXXX``: beside the file that it is to replace, so made by mkstemp."""
+_PROBE: Final = re.compile(r"(?<=\$TMPDIR/)[a-z0-9_]{8}(?=$|[/ ])")
+"""What Python's tempfile makes and removes to see whether it can write there, before all else."""
 _PIECE: Final = re.compile(r"[0-9a-zA-Z_]+")
 _SUBPIECE: Final = re.compile(r"[0-9a-zA-Z]+")
 _RUN: Final = re.compile(r"[0-9]+|[a-z]+|[A-Z]+")
@@ -199,6 +201,7 @@ def normalized(text: str) -> str:
     """
     text = _UUID.sub("#", text)
     text = _TEMPORARY_NAME.sub("tmp*", text)
+    text = _PROBE.sub("*", text)
     text = _HIDDEN_NAME.sub(r"\g<kept>*", text)
     text = _HEX.sub("#", text)
     text = _PIECE.sub(_without_random, text)

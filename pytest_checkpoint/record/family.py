@@ -110,6 +110,52 @@ def is_mapped(identity: tuple[int, int]) -> bool:
     return descendants() != below  # somebody was born, or died, meanwhile: next time
 
 
+def held(identities: Set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those files without a name, by (st_dev, st_ino), that a descendant has open or mapped."""
+    found: set[tuple[int, int]] = set()
+    for process in descendants():
+        if identities <= found:
+            break
+        try:
+            found |= identities & (_opened(process) | _mapped(process))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        except OSError:
+            return set(identities)  # it cannot be asked: it may hold all of them
+    return found
+
+
+def is_held(identity: tuple[int, int]) -> bool:
+    """Whether a descendant has this deleted file open or mapped."""
+    return bool(held({identity}))
+
+
+def _opened(process: int) -> set[tuple[int, int]]:
+    """Files without a name that it has open."""
+    found = set()
+    folder = f"/proc/{process}/fd"
+    for name in os.listdir(folder):
+        try:
+            status = os.stat(f"{folder}/{name}")
+        except FileNotFoundError:
+            continue  # closed meanwhile
+        if not status.st_nlink:
+            found.add((status.st_dev, status.st_ino))
+    return found
+
+
+def _mapped(process: int) -> set[tuple[int, int]]:
+    """Files that it maps and that have been deleted."""
+    found = set()
+    with open(f"/proc/{process}/maps", "rb") as lines:
+        for line in lines:
+            if line.rstrip().endswith(b" (deleted)"):
+                fields = line.split(None, 5)
+                major, minor = (int(part, 16) for part in fields[3].split(b":"))
+                found.add((os.makedev(major, minor), int(fields[4])))
+    return found
+
+
 def _stat(process: int) -> list[bytes] | None:
     """Fields of /proc/PID/stat after the name, the state first; None if it has gone."""
     try:

@@ -1,7 +1,8 @@
 """The seccomp filter: which calls stop at the supervisor, which are refused outright.
 
 Everything that can change a file, a name, their attributes or their durability is notified; opens
-only where their flags can create or cut. Reads never stop. Changes of umask and user are seen
+only where their flags can create or cut. Reads never stop. Closes stop only in runs in which one
+shall fail, statfs only in runs with little room. Changes of umask and user are seen
 but not recorded. Calls whose effects could not be seen
 one by one fail as on a kernel that lacks them, so that programs take their ordinary path:
 io_uring_setup, io_setup and the newest xattr calls (ENOSYS), FICLONE and FICLONERANGE (EOPNOTSUPP).
@@ -48,6 +49,9 @@ _NOTIFIED: Final = (
     "setregid", "setresuid", "setresgid", "setfsuid", "setfsgid", "setgroups",
 )  # fmt: skip
 
+_CLOSES: Final = ("close",)
+_FREE_SPACE: Final = ("statfs", "fstatfs")
+
 _REFUSED: Final = ("io_uring_setup", "io_setup", "setxattrat", "removexattrat")
 
 
@@ -78,8 +82,12 @@ def _argument(index: int) -> int:
     return _OFFSET_ARGUMENTS + 8 * index
 
 
-def program(architecture: Architecture) -> bytes:
-    """The filter as an array of ``struct sock_filter`` (8 bytes each)."""
+def program(architecture: Architecture, *, closes: bool = False, free_space: bool = False) -> bytes:
+    """The filter as an array of ``struct sock_filter`` (8 bytes each).
+
+    ``closes``: notify close(2) as well; not dup2, close_range, nor the end of a process.
+    ``free_space``: and the calls that ask how much room a file system has.
+    """
     numbers = architecture.numbers
     refuse = RET_ERRNO | errno.ENOSYS
     code = [
@@ -96,7 +104,8 @@ def program(architecture: Architecture) -> bytes:
     for name in _REFUSED:
         code += _when(numbers[name], [_instruction(_RETURN, refuse)])
     code += _when(numbers["ioctl"], _clone_requests())
-    for name in _NOTIFIED:
+    notified = (*_NOTIFIED, *(_CLOSES if closes else ()), *(_FREE_SPACE if free_space else ()))
+    for name in notified:
         if name in numbers:
             code += _when(numbers[name], [_instruction(_RETURN, RET_NOTIFY)])
     for bits in _CONDITIONAL:

@@ -85,9 +85,9 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def install_filter() -> int:
+def install_filter(*, closes: bool = False, free_space: bool = False) -> int:
     """Put this process and all its descendants under the filter; returns the listener."""
-    code = seccomp_filter.program(native())
+    code = seccomp_filter.program(native(), closes=closes, free_space=free_space)
     buffer = ctypes.create_string_buffer(code, len(code))
     described = _Program(len(code) // 8, ctypes.addressof(buffer))
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -99,6 +99,16 @@ def install_filter() -> int:
         if result >= 0 or ctypes.get_errno() != errno.EINVAL:
             break
     return _checked(int(result))
+
+
+def calls_wait_for_their_answer() -> bool:
+    """Whether no signal but SIGKILL interrupts a call that has been received (Linux 5.19).
+
+    The kernel is asked with a filter that is none: it looks at the flags first.
+    """
+    flags = _FLAG_NEW_LISTENER | _FLAG_WAIT_KILLABLE
+    _libc.syscall(ctypes.c_long(SECCOMP[_MACHINE]), _SET_MODE_FILTER, flags, None)
+    return ctypes.get_errno() == errno.EFAULT
 
 
 @dataclass(slots=True)

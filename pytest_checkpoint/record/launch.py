@@ -96,7 +96,9 @@ def _become(
         like_a_new_process(supervisor, limits, output, error_output)
         os.chdir(request.working_directory)
         if request.filtered:
-            listener = kernel.install_filter()
+            listener = kernel.install_filter(
+                closes=request.watch_closes, free_space=request.room is not None
+            )
             socket.send_fds(theirs, [b"."], [listener])
         else:
             theirs.send(b".")

@@ -37,20 +37,26 @@ class MappedFiles:
     """All files of the recorded tree that are mapped this way, as far as they are watched."""
 
     def __init__(self, is_mapped: IsMapped) -> None:
-        self._files: dict[NodeId, _MappedFile] = {}
+        self.files: dict[NodeId, _MappedFile] = {}
+        """Those that are watched now."""
         self._is_mapped = is_mapped
+        self._is_held: IsMapped | None = None
         self._ever: dict[NodeId, None] = {}
         self.unreadable: list[NodeId] = []
 
     def __contains__(self, node: NodeId) -> bool:
-        return node in self._files
-
-    def __bool__(self) -> bool:
-        return bool(self._files)
+        return node in self.files
 
     def nodes(self) -> list[NodeId]:
         """Those that ever were mapped."""
         return list(self._ever)
+
+    def let_go_of_deleted(self, is_held: IsMapped) -> None:
+        """Do not watch a deleted file that nobody has any more, so that its room comes back.
+
+        ``is_held``: whether some process has it. Asking costs time.
+        """
+        self._is_held = is_held
 
     def add(self, node: NodeId, paths: Sequence[Path]) -> None:
         """Begin to watch a file; the first of ``paths`` that can be read leads to it."""
@@ -59,14 +65,14 @@ class MappedFiles:
                 descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except OSError:
                 continue
-            self._files[node] = _MappedFile(descriptor, list(_pieces(descriptor, 0)))
+            self.files[node] = _MappedFile(descriptor, list(_pieces(descriptor, 0)))
             self._ever[node] = None
             return
         self.unreadable.append(node)
 
     def stores(self) -> Iterator[tuple[NodeId, int, bytes]]:
         """(node, offset, bytes) of every range that changed since last known."""
-        for node, file in list(self._files.items()):
+        for node, file in list(self.files.items()):
             idle = self._is_idle(file)  # asked before it is read: no store is missed
             for index, piece in enumerate(_pieces(file.descriptor, 0)):
                 before = file.known[index] if index < len(file.known) else b""
@@ -76,10 +82,12 @@ class MappedFiles:
                     for offset, data in _changes(before, piece):
                         yield node, start + offset, data
             if idle:
-                os.close(self._files.pop(node).descriptor)
+                os.close(self.files.pop(node).descriptor)
 
     def _is_idle(self, file: _MappedFile) -> bool:
         status = os.fstat(file.descriptor)
+        if not status.st_nlink and self._is_held is not None:
+            return not self._is_held((status.st_dev, status.st_ino))
         if status.st_size < _LARGE:
             return False
         if self._is_mapped((status.st_dev, status.st_ino)):
@@ -89,16 +97,16 @@ class MappedFiles:
 
     def refresh(self, node: NodeId, start: int = 0) -> None:
         """A call has just changed the file, from ``start`` on: that is not a store."""
-        file = self._files.get(node)
+        file = self.files.get(node)
         if file is not None:
             # The last piece known may have grown, too, if there is a gap behind it.
             first = min(start // _PIECE, max(len(file.known) - 1, 0))
             file.known[first:] = _pieces(file.descriptor, first)
 
     def close(self) -> None:
-        for file in self._files.values():
+        for file in self.files.values():
             os.close(file.descriptor)
-        self._files.clear()
+        self.files.clear()
 
 
 def _pieces(descriptor: int, first: int) -> Iterator[bytes]:

@@ -192,6 +192,8 @@ class Operation:
 
     ``path`` and ``target_path`` are for people: relative to the recorded directory, the workspace
     being ``w`` and TMPDIR ``t``. ``time_ns`` is monotonic, from the start of the run.
+    ``node``: the inode that a call which failed was about, where that was one and is known: a
+    path may lead to another one by then.
     """
 
     step: int
@@ -203,6 +205,7 @@ class Operation:
     thread: int = 0
     time_ns: int = 0
     error: int = 0
+    node: NodeId | None = None
 
     @property
     def is_event(self) -> bool:

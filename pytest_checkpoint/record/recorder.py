@@ -13,6 +13,7 @@ from typing import Final
 
 from pytest_checkpoint.record import family
 from pytest_checkpoint.record.caller import Caller, Place, is_regular
+from pytest_checkpoint.record.injector import Deed, Denied, Intent, Trouble
 from pytest_checkpoint.record.journal import Journal
 from pytest_checkpoint.record.mapped import MappedFiles
 from pytest_checkpoint.record.operations import (
@@ -29,7 +30,7 @@ from pytest_checkpoint.record.operations import (
     Write,
 )
 from pytest_checkpoint.record.policy import Policy
-from pytest_checkpoint.record.reply import PassOn
+from pytest_checkpoint.record.reply import Fails, PassOn
 from pytest_checkpoint.record.tracked import TrackedTree
 from pytest_checkpoint.tree.image import NodeId
 
@@ -57,6 +58,10 @@ class Recorder:
     """None: only watch and count."""
     on_step: Callable[[int, tuple[Effect, ...]], None]
     """Called after each recorded step with what it did, before the caller goes on."""
+    troubles: tuple[Trouble, ...] = ()
+    """What may deny calls, or cut them short."""
+    fired_at: int | None = None
+    """The step at which one of them first did."""
     mapped: MappedFiles = field(default_factory=lambda: MappedFiles(family.is_mapped))
     totals: Totals = field(default_factory=Totals)
     step: int = 0
@@ -86,16 +91,22 @@ class Recorder:
         *effects: Effect,
         target_path: bytes = b"",
         error: int = 0,
+        node: NodeId | None = None,
     ) -> None:
-        """Write down one call; it has been carried out, the caller still waits."""
+        """Write down one call; it has been carried out, the caller still waits.
+
+        ``node``: of one that failed, see :class:`Operation`.
+        """
         self.step += 1
         if effects and isinstance(effects[0], Event):
             self.totals.events += 1
         else:
             self.totals.operations += 1
         for effect in effects:
+            if type(effect) is SetTime:  # the most frequent one
+                continue
             if isinstance(effect, Write):
-                self._count(effect)
+                self._count(effect, path)
             elif isinstance(effect, (Create, CreateUnnamed, SetMode)):
                 self._note_mode(effect.node, effect.mode)
         if self.journal is not None:
@@ -110,14 +121,67 @@ class Recorder:
                     thread=caller.thread,
                     time_ns=time.monotonic_ns() - self.started_ns,
                     error=error,
+                    node=node,
                 )
             )
+        for trouble in self.troubles:
+            trouble.after(call, path, target_path, effects, error)
         self.on_step(self.step, effects)
 
-    def _count(self, write: Write) -> None:
+    def intend(
+        self,
+        caller: Caller,
+        call: str,
+        path: bytes,
+        target_path: bytes = b"",
+        *,
+        deed: Deed,
+        node: NodeId | None = None,
+        start: int = 0,
+        length: int = 0,
+    ) -> int:
+        """To be asked by a handler just before it carries out what it is going to record.
+
+        Takes the paths as they will be recorded; for the rest see :class:`Intent`. Returns how many
+        of ``length`` bytes may be written. Raises :class:`Fails` where the call must fail: that has
+        been written down then. Before that, what was stored through mappings is.
+        """
+        if self.mapped.files:
+            self.catch_up(caller)
+        if not self.troubles:
+            return length
+        intent = Intent(call, path, target_path, deed, node, start, length)
+        granted = length
+        try:
+            for trouble in self.troubles:
+                granted = min(granted, trouble.before(intent))
+        except Denied as denied:
+            if denied.fires:
+                self._fire()
+            error = denied.error
+            self.record(caller, call, path, target_path=target_path, error=error, node=node)
+            raise Fails(error) from denied
+        if granted < length:
+            self._fire()
+        return granted
+
+    def _fire(self) -> None:
+        """At the operation that is recorded next."""
+        if self.fired_at is None:
+            self.fired_at = self.step + 1
+
+    def has_fired(self) -> None:
+        """At the operation that was recorded just now."""
+        if self.fired_at is None:
+            self.fired_at = self.step
+
+    def _count(self, write: Write, path: bytes) -> None:
+        """``path``: of the operation, which is the file's unless it has just arrived."""
         size = len(write.data)
         self.totals.all_bytes += size
-        if self.tree.in_workspace(self.tree.path(write.node)):
+        if write.origin is Origin.ARRIVED:
+            path = self.tree.path(write.node)
+        if self.tree.in_workspace(path):
             self.totals.workspace_bytes += size
 
     def _note_mode(self, node: NodeId, mode: int) -> None:
@@ -141,12 +205,7 @@ class Recorder:
         return (time,)
 
     def catch_up(self, caller: Caller) -> None:
-        """Write down what was stored through shared mappings since the last operation.
-
-        To be called before a recorded call is carried out.
-        """
-        if not self.mapped:
-            return
+        """Write down what was stored through shared mappings since the last operation."""
         for node, offset, data in self.mapped.stores():
             self.record(
                 caller,
@@ -159,7 +218,7 @@ class Recorder:
         """``number``: a descriptor of the caller's for the file, if there still is one."""
         if node in self.mapped:
             return
-        self.catch_up(caller)
+        self.intend(caller, call, self.tree.path(node), deed=Deed.MAP, node=node)
         paths = [self.slot / os.fsdecode(self.tree.path(node))]
         if number is not None:
             paths.insert(0, Path(f"/proc/{caller.thread}/fd/{number}"))

@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Self
 
+from pytest_checkpoint.record.faults import Injection, Room, SignalAt
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -27,10 +29,18 @@ class Request:
     """The same when it has appended this line to the events file, without its end …"""
     kill_after_times: int = 1
     """… for the so-manieth time in this execution."""
+    injection: Injection | None = None
+    room: Room | None = None
+    signal: SignalAt | None = None
+    watch_closes: bool = False
+    """Record close(2) of files opened for writing as well: as operations without effects."""
     allow_network: bool = False
     allow_outside: tuple[str, ...] = ()
     warm: bool = False
     """Fork it from an interpreter that has its imports loaded, if that is possible."""
+
+    learned: tuple[str, ...] = ()
+    """Modules that the command was seen to import, to be loaded beforehand with the others."""
 
     def dump(self) -> bytes:
         return json.dumps(dataclasses.asdict(self)).encode("ascii")
@@ -40,6 +50,10 @@ class Request:
         record = json.loads(line)
         record["command"] = tuple(record["command"])
         record["allow_outside"] = tuple(record["allow_outside"])
+        record["learned"] = tuple(record["learned"])
+        for name, kind in (("injection", Injection), ("room", Room), ("signal", SignalAt)):
+            if record[name] is not None:
+                record[name] = kind.load(record[name])
         return cls(**record)
 
 
@@ -53,6 +67,15 @@ class Result:
     killed_at: int | None = None
     """The step after which the tree was killed, if ``kill_at`` was reached or the line that
     ``kill_after_line`` waits for was appended: whether either fired."""
+    fired_at: int | None = None
+    """The step at which a fault first showed: the operation that failed or was cut short, the one
+    after which the signal was sent. None: it did not fire."""
+    grace_over: bool = False
+    """Something of the job still lived when the grace after the signal was over, and was killed."""
+    real_room: str | None = None
+    """The real file system whose room was limited: ``a tmpfs of 8 blocks in a namespace …``."""
+    no_real_room: str | None = None
+    """Why there was none, although it was asked for."""
     wall_s: float = 0.0
     user_cpu_s: float = 0.0
     startup_cpu_s: float = 0.0
@@ -66,6 +89,8 @@ class Result:
     refusal: str | None = None
     problem: str | None = None
     created_outside: tuple[str, ...] = ()
+    connected: bool = False
+    """It has connected, or tried to, to another process: on this machine or elsewhere."""
     mapped: tuple[int, ...] = ()
     """Nodes that were mapped shared and writable."""
     unreadable: tuple[str, ...] = ()

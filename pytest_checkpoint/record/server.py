@@ -69,6 +69,14 @@ def _tell(lifeline: socket.socket, answer: bytes) -> None:
         return  # nobody is left to be told; the loop will see the end of the socket
 
 
+def _supervise(request: Request, slot: str, lifeline: socket.socket) -> Result:
+    if request.room is None or not request.room.real:
+        return supervise(request, slot, lifeline)
+    from pytest_checkpoint.record.room.mounted import supervise_mounted  # few requests need it
+
+    return supervise_mounted(request, request.room, slot, lifeline)
+
+
 class _Server:
     def __init__(self, slot: Slot, lifeline: socket.socket) -> None:
         self._slot = slot
@@ -77,7 +85,7 @@ class _Server:
 
     def serve(self, request: Request) -> Result:
         """Warm, if that is asked for and possible; else in a new process."""
-        if not request.warm:
+        if not request.warm or (request.room is not None and request.room.real):
             return self._serve_fresh(request)
         if self._pool is None:
             from pytest_checkpoint.record.zygote.pool import Pool  # not every slot needs it
@@ -95,6 +103,18 @@ class _Server:
         return self._pool.processes if self._pool is not None else set()
 
     def _serve_fresh(self, request: Request) -> Result:
+        if request.room is None or not request.room.real:
+            return self._serve_in_new_process(request)
+        result = self._serve_in_new_process(request)
+        if result.no_real_room is None:
+            return result
+        virtual = dataclasses.replace(request.room, real=False)
+        return dataclasses.replace(
+            self._serve_in_new_process(dataclasses.replace(request, room=virtual)),
+            no_real_room=result.no_real_room,
+        )
+
+    def _serve_in_new_process(self, request: Request) -> Result:
         read, write = os.pipe()
         server = os.getpid()
         process = os.fork()
@@ -114,7 +134,7 @@ class _Server:
     def _supervise_and_exit(self, request: Request, write: int, server: int) -> None:
         try:
             kernel.die_with_parent(server)
-            result = supervise(request, str(self._slot.path), self._lifeline)
+            result = _supervise(request, str(self._slot.path), self._lifeline)
             with open(write, "wb") as pipe:
                 pipe.write(result.dump())
         finally:

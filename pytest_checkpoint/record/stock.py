@@ -6,11 +6,13 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
+from pytest_checkpoint.record.injector import Injector, Trouble
 from pytest_checkpoint.record.journal import Journal
 from pytest_checkpoint.record.kill_switch import KillSwitch
 from pytest_checkpoint.record.policy import Policy
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.request import Request
+from pytest_checkpoint.record.room.limits import limit
 from pytest_checkpoint.record.tracked import EVENTS, TrackedTree, identity_of
 from pytest_checkpoint.tree.capture import capture
 
@@ -32,7 +34,21 @@ def take_stock(request: Request, slot: str, stack: ExitStack) -> Recorder:
         allow_outside=tuple(Path(path) for path in request.allow_outside),
     )
     recorder = Recorder(
-        slot=Path(slot), tree=tree, policy=policy, journal=journal, on_step=switch.after
+        slot=Path(slot),
+        tree=tree,
+        policy=policy,
+        journal=journal,
+        on_step=switch.after,
+        troubles=_troubles(request),
     )
+    if request.room is not None:
+        limit(recorder, request.room, start.image)
     stack.callback(recorder.mapped.close)
     return recorder
+
+
+def _troubles(request: Request) -> tuple[Trouble, ...]:
+    """What the request says shall go wrong."""
+    if request.injection is None:
+        return ()
+    return (Injector(request.injection),)

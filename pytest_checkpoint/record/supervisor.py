@@ -7,8 +7,9 @@ of the subject can change the recorded tree, which puts all threads and processe
 
 Known differences for the subject: a call that waits here and has not been received yet is
 interrupted by a signal whose handler does not restart calls (EINTR from a rename, say, which a bare
-kernel never gives; met with a timer of a millisecond, in about one call of a hundred); a descriptor
-table that is full is noticed only after a file was created.
+kernel never gives; met with a timer of a millisecond, in about one call of a hundred; before the
+kit itself sends a signal, all that wait are received); a descriptor table that is full is noticed
+only after a file was created.
 """
 
 from __future__ import annotations
@@ -26,27 +27,18 @@ from contextlib import ExitStack
 from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
-from pytest_checkpoint.record import family, kernel, launch
+from pytest_checkpoint.record import family, kernel, launch, preemption
 from pytest_checkpoint.record.caller import Caller
-from pytest_checkpoint.record.calls.table import by_number
-from pytest_checkpoint.record.handles import Handles
 from pytest_checkpoint.record.kill_switch import KilledAt
 from pytest_checkpoint.record.launch import CannotStart, Started
 from pytest_checkpoint.record.output import Output
 from pytest_checkpoint.record.policy import Refused
 from pytest_checkpoint.record.recorder import Recorder
-from pytest_checkpoint.record.reply import (
-    CannotRecord,
-    Fails,
-    PassOn,
-    Reply,
-    Unobservable,
-    answer,
-)
+from pytest_checkpoint.record.reply import CannotRecord
 from pytest_checkpoint.record.request import Request, Result
+from pytest_checkpoint.record.service import Service
 from pytest_checkpoint.record.signals import ended_children
 from pytest_checkpoint.record.stock import take_stock
-from pytest_checkpoint.record.syscalls import native
 
 SURVIVOR_GRACE_S: Final = 10.0
 _WAIT_MOST_MS: Final = 60_000
@@ -109,11 +101,9 @@ class _Execution:
         self._stack = stack
         self._recorder = recorder
         self._lifeline = lifeline
-        self._handlers = by_number(native())
-        self._handles = Handles()
-        stack.callback(self._handles.close)
         self._poller = select.poll()
-        self._listener: kernel.Listener | None = None
+        self._service: Service | None = None
+        self._preemption: preemption.Preemption | None = None
         self._outputs: dict[int, Output] = {}
         self._root_status: int | None = None
         self._root_ended: float | None = None
@@ -122,6 +112,7 @@ class _Execution:
         self._problem: str | None = None
         self._killed_at: int | None = None
         self._timed_out = False
+        self._grace_over = False
         self._alive = True
 
     def run(self, start: Callable[[], Started]) -> Result:
@@ -138,24 +129,37 @@ class _Execution:
         for descriptor in (wakeup, *self._outputs):
             self._poller.register(descriptor, select.POLLIN)
         self._poller.register(self._lifeline, select.POLLRDHUP)
-        if started.listener is not None:
-            self._listener = kernel.Listener(started.listener)
-            self._poller.register(started.listener, select.POLLIN)
-        deadline = begun + self._request.deadline_s
+        if started.listener is not None and self._recorder is not None:
+            self._watch(started.listener, self._recorder)
+        self._deadline = begun + self._request.deadline_s
+        self._limit = self._next_limit()
         while self._alive:
-            self._turn(wakeup, deadline)
+            self._turn(wakeup)
         ended = time.monotonic()
         for stream in (output, errors):
             stream.drain()
         return self._result(ended - begun, output.text, errors.text)
 
+    def _watch(self, listener: int, recorder: Recorder) -> None:
+        self._service = Service(kernel.Listener(listener), recorder)
+        self._stack.callback(self._service.close)
+        self._listener = listener
+        self._poller.register(listener, select.POLLIN)
+        asked = self._request.signal
+        self._problem = None if asked is None else preemption.unavailable()
+        if self._problem is not None:
+            self._end()
+        elif asked is not None:
+            self._preemption = self._stack.enter_context(preemption.Preemption(asked, self._root))
+            self._preemption.watch(recorder, self._service)
+
     # --- one turn of the loop ---
 
-    def _turn(self, wakeup: int, deadline: float) -> None:
-        for descriptor, happened in self._poller.poll(self._wait_ms(deadline)):
-            if self._listener and descriptor == self._listener.descriptor:
+    def _turn(self, wakeup: int) -> None:
+        for descriptor, happened in self._poller.poll(self._wait_ms()):
+            if self._service is not None and descriptor == self._listener:
                 if happened & select.POLLIN:
-                    self._serve(self._listener)
+                    self._serve(self._service)
                 elif happened & _HANGUP:
                     self._poller.unregister(descriptor)
             elif descriptor in self._outputs:
@@ -166,19 +170,38 @@ class _Execution:
             elif descriptor == wakeup:
                 os.read(wakeup, 4096)
                 self._reap()
-        now = time.monotonic()
-        if now >= deadline:
-            self._timed_out = True
-            self._end()
-        elif self._root_ended is not None and now >= self._root_ended + SURVIVOR_GRACE_S:
-            self._problem = self._survivors()
-            self._end()
+        until, end = self._limit
+        if time.monotonic() >= until:
+            end()
 
-    def _wait_ms(self, deadline: float) -> int:
-        until = deadline
-        if self._root_ended is not None:
-            until = min(until, self._root_ended + SURVIVOR_GRACE_S)
-        return max(0, min(int((until - time.monotonic()) * 1000) + 1, _WAIT_MOST_MS))
+    def _wait_ms(self) -> int:
+        wait_s = self._limit[0] - time.monotonic()
+        return max(0, min(int(wait_s * 1000) + 1, _WAIT_MOST_MS))
+
+    def _next_limit(self) -> tuple[float, Callable[[], None]]:
+        """When what still lives has to be ended, and how."""
+        limits = [(self._deadline, self._end_at_deadline)]
+        if self._preemption is not None and self._preemption.ends is not None:
+            limits.append((self._preemption.ends, self._end_after_grace))  # the root gone or not
+        elif self._root_ended is not None:
+            limits.append((self._root_ended + SURVIVOR_GRACE_S, self._end_survivors))
+        return min(limits, key=lambda limit: limit[0])
+
+    def _end_at_deadline(self) -> None:
+        self._timed_out = True
+        self._end()
+
+    def _end_after_grace(self) -> None:
+        self._grace_over = True
+        self._end()
+
+    def _end_survivors(self) -> None:
+        names = family.names(family.descendants(self._spared))
+        self._problem = (
+            f"{len(names)} process(es) of the job were still running {SURVIVOR_GRACE_S:.0f} s "
+            f"after it had exited: {', '.join(names)}; end or wait for them in the job"
+        )
+        self._end()
 
     def _reap(self) -> None:
         """The execution is over when no descendant is left: all become our children in the end."""
@@ -196,6 +219,7 @@ class _Execution:
             if process == self._root:
                 self._root_status = status
                 self._root_ended = time.monotonic()
+                self._limit = self._next_limit()
 
     def _end(self) -> None:
         """Kill everything; the root's own status no longer matters."""
@@ -204,30 +228,13 @@ class _Execution:
         family.end_descendants(self._spared)
         self._alive = False
 
-    def _survivors(self) -> str:
-        names = family.names(family.descendants(self._spared))
-        return (
-            f"{len(names)} process(es) of the job were still running {SURVIVOR_GRACE_S:.0f} s "
-            f"after it had exited: {', '.join(names)}; end or wait for them in the job"
-        )
-
     # --- calls ---
 
-    def _serve(self, listener: kernel.Listener) -> None:
-        notification = listener.receive()
-        recorder = self._recorder
-        if notification is None or recorder is None:
-            return
-        caller = Caller(notification.thread, self._handles)
+    def _serve(self, service: Service) -> None:
         try:
-            reply = self._carry_out(recorder, caller, notification)
-        except PassOn:
-            listener.let_through(notification)
-        except Fails as failure:
-            listener.fail(notification, failure.error)
-        except Unobservable as hidden:
-            self._problem = self._problem or str(hidden)
-            listener.let_through(notification)
+            service.serve()
+            if self._preemption is not None:
+                self._limit = self._next_limit()
         except Refused as refused:
             self._refusal = str(refused)
             self._end()
@@ -237,22 +244,12 @@ class _Execution:
         except KilledAt as killed:
             self._killed_at = killed.step
             self._end()
-        else:
-            answer(listener, notification, reply)
         finally:
-            self._note_startup(recorder)
+            self._problem = self._problem or service.unobservable
+            self._note_startup()
 
-    def _carry_out(
-        self, recorder: Recorder, caller: Caller, notification: kernel.Notification
-    ) -> Reply:
-        handler = self._handlers[notification.number]
-        if not recorder.user_varies:
-            return handler(recorder, caller, notification.arguments)
-        with caller.rights():
-            return handler(recorder, caller, notification.arguments)
-
-    def _note_startup(self, recorder: Recorder) -> None:
-        if recorder.step and self._startup_cpu is None:
+    def _note_startup(self) -> None:
+        if self._recorder and self._recorder.step and self._startup_cpu is None:
             self._startup_cpu = family.user_cpu(self._spared) - self._used_before_s
 
     # --- the end ---
@@ -267,6 +264,7 @@ class _Execution:
             signal=os.WTERMSIG(status) if signalled and status is not None else None,
             timed_out=self._timed_out,
             killed_at=self._killed_at,
+            grace_over=self._grace_over,
             wall_s=wall_s,
             user_cpu_s=used_s,
             startup_cpu_s=used_s if self._startup_cpu is None else self._startup_cpu,
@@ -288,11 +286,13 @@ class _Execution:
                 result = dataclasses.replace(result, killed_at=killed.step)
         return dataclasses.replace(
             result,
+            fired_at=recorder.fired_at,
             workspace_bytes=recorder.totals.workspace_bytes,
             all_bytes=recorder.totals.all_bytes,
             operations=recorder.totals.operations,
             steps=recorder.step,
             created_outside=tuple(recorder.policy.still_there()),
+            connected=recorder.policy.connected,
             mapped=tuple(recorder.mapped.nodes()),
             unreadable=tuple(
                 os.fsdecode(recorder.tree.path(node)) for node in recorder.mapped.unreadable

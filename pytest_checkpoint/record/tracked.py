@@ -35,6 +35,8 @@ class TrackedTree:
         self._last_path: dict[NodeId, bytes] = {}
         self._next = max(image.nodes, default=0) + 1
         self.events = events
+        self.devices = {events[0], *(device for device, _ in identities)}
+        """st_dev of all that is recorded: one, unless something is mounted in it."""
         self.start_modes = {
             number: node.mode for number, node in image.nodes.items() if isinstance(node, File)
         }
@@ -78,6 +80,13 @@ class TrackedTree:
             return node
         return None
 
+    def linkable(self, status: os.stat_result) -> NodeId | None:
+        """The node that :meth:`linked` will find when this inode has got one more name."""
+        node = self._nodes.get(identity_of(status))
+        if node is None or node in self._entries:
+            return None
+        return node if self._names.get(node) or status.st_nlink == 0 else None
+
     def path(self, node: NodeId) -> bytes:
         """One path of the node, relative to the recorded directory; the last it had, if none."""
         parts: list[bytes] = []
@@ -94,6 +103,20 @@ class TrackedTree:
     def path_of(self, directory: NodeId, name: bytes) -> bytes:
         parent = self.path(directory)
         return parent + b"/" + name if parent else name
+
+    def node_at(self, path: bytes) -> NodeId | None:
+        """What stands under a path, relative to the recorded directory; links are not followed."""
+        node: NodeId | None = ROOT
+        for name in path.split(b"/"):
+            node = None if node is None else self._entries.get(node, {}).get(name)
+        return node
+
+    def is_directory(self, node: NodeId | None) -> bool:
+        return node in self._entries
+
+    def identity(self, node: NodeId) -> Identity | None:
+        """Of an inode that has not gone, as far as is known."""
+        return self._identities.get(node)
 
     def in_workspace(self, path: bytes) -> bool:
         return path == WORKSPACE or path.startswith(WORKSPACE + b"/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from checkpoint_contracts.evidence import CRASHES, Execution, Experiment, Fault, Trial
+from checkpoint_contracts.evidence import RESTORED, Execution, Experiment, Fault, Trial
 from checkpoint_contracts.verdict import Failure, Finding, Verdict
 from pytest_checkpoint.examination import Examination
 
@@ -57,10 +57,14 @@ def _lines(
 
 def _operation(finding: Finding) -> str:
     point = finding.point
-    if point.fault not in CRASHES:
+    if point.fault is Fault.NO_SPACE:
+        return f"{point.operation} (of {point.total_steps} steps of the undisturbed run)"
+    if point.fault not in RESTORED:
         return (
             f"{point.operation} (step {point.step} of {point.total_steps} of the undisturbed run)"
         )
+    if point.fault in (Fault.SECOND_CRASH, Fault.DAMAGE):
+        return f"{point.fault}: {point.operation} (of {point.total_steps} steps of the run)"
     if point.step == 0:
         return f"{point.fault} before the first of {point.total_steps}: {point.operation}"
     where = "within" if point.fault is Fault.TORN else "after"
@@ -143,7 +147,7 @@ def _further_causes(others: list[Failure]) -> Iterator[str]:
 
 def _counted(count: int, finding: Finding, more: str = "") -> str:
     """``3 more states``, ``1 trial``: of what it was that failed so often."""
-    noun = "state" if finding.point.fault in CRASHES else "trial"
+    noun = "state" if finding.point.fault in RESTORED else "trial"
     return f"{count} {more}{noun}{'' if count == 1 else 's'}"
 
 

@@ -68,13 +68,15 @@ EXPLORATION: tuple[Flag, ...] = (
     _value(
         "faults",
         "LIST",
-        "what is done to the job: kill,torn,power-loss,stage-raises,stage-killed,changed; "
-        "default: all",
+        "what is done to the job: kill,torn,power-loss,second-crash,damage,no-space,io-error,"
+        "signal,crash-loop,stage-raises,stage-killed,changed; default: all",
     ),
+    _value("depth", "N", "crashes in a row; 1: no resume is crashed; default 2"),
     _value("model", "MODEL", "what a power loss may take: linux (default), posix, ext4-ordered"),
     _value("run-deadline", "SECONDS", "longest setup, run and first check; default 600"),
     _value("deadline", "SECONDS", "longest resume or check; default: max(10, 5 x undisturbed)"),
     _value("attempts", "N", "starts or kills of a stage after which it is endless; default 25"),
+    _value("grace", "SECONDS", "from SIGTERM or SIGINT to SIGKILL; default 10"),
     _switch("allow-network", "let the job connect beyond this machine, a thousand times over"),
     _list("allow-outside", "PATH", "let the job overwrite existing files under PATH"),
     _switch("keep-tmpdir", "leave TMPDIR as it is: what the job does there is not recorded"),

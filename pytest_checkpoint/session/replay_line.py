@@ -13,7 +13,9 @@ from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.session import command_line
 
 _OPTION = "--checkpoint-replay"
-_TARGET = re.compile(r"(?P<subject>.+?)::(?P<contract>[^:@\s]+)@(?P<point>\d+\.[\w-]+)", re.ASCII)
+_TARGET = re.compile(
+    r"(?P<subject>.+?)::(?P<contract>[^:@\s]+)@(?P<point>\d+\.[\w-]+(?:\+\d+\.[\w-]+)*)", re.ASCII
+)
 _PASSED_ON = ("-c", "--config-file", "--rootdir", "-p", "-o", "--override-ini", "--import-mode")
 """pytest's own options that decide what is found and how; each takes a value."""
 
@@ -25,7 +27,7 @@ class ReplayTarget:
     subject: str
     contract: str
     point: str
-    """A crash point's id: ``41.kill``."""
+    """A crash point's id: ``41.kill``, ``41.kill+5.kill``."""
 
     def __str__(self) -> str:
         return f"{self.subject}::{self.contract}@{self.point}"

@@ -73,7 +73,9 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[st
         "--checkpoint-keep": ("keep_bytes", quantities.size_bytes),
         "--checkpoint-self-check": ("self_check_points", _at_least(0)),
         "--checkpoint-restart-ratio": ("restart_ratio", quantities.share),
+        "--checkpoint-grace": ("grace_s", quantities.seconds),
         "--checkpoint-attempts": ("attempts", _at_least(1)),
+        "--checkpoint-depth": ("depth", _at_least(1)),
     }
     values: dict[str, Any] = {
         field: read(option, given[option][0])

@@ -6,8 +6,9 @@ begun to carry out, so all effects of an operation are there or none. An event i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from checkpoint_contracts.evidence import CrashPoint, Fault
 from pytest_checkpoint.errors import UserError
@@ -19,6 +20,11 @@ KILL_VARIANT = "kill"
 TORN_PREFIX = "torn-"
 POWER_LOSS_PREFIX = "power-loss"
 BEFORE_FIRST = "before the first operation"
+AGAIN: Final = "+"
+"""Between a crash and the crash of the resume that went on from it."""
+_DAMAGE: Final = re.compile(
+    r"(empty|half|short|garbage|directory|older|flipped)-[1-9][0-9]*|swapped-[1-9][0-9]*-[1-9][0-9]*"
+)
 
 
 class CrashState(NamedTuple):
@@ -64,13 +70,22 @@ def point(crash: CrashState, operations: Sequence[Operation]) -> CrashPoint:
 def parse(text: str) -> CrashState:
     """From ``41.kill``, ``41.torn-128`` or ``41.power-loss-…``, a :attr:`CrashPoint.id`.
 
-    Raises :class:`UserError`.
+    Of a crash in a resume ``41.kill+5.kill``, of a damage ``41.empty-1``. Raises
+    :class:`UserError`.
     """
+    first, *others = text.split(AGAIN)
+    if others:
+        crash, last = parse(first), [parse(other).fault for other in others]
+        if {crash.fault, *last} <= {Fault.KILL, Fault.TORN}:
+            return CrashState(Fault.SECOND_CRASH, crash.step, AGAIN.join((crash.variant, *others)))
+        raise UserError(f"{text!r} is no crash point: in a resume there are kills and torn writes")
     step, _, variant = text.partition(".")
     cut = variant.removeprefix(TORN_PREFIX)
     if step.isascii() and step.isdigit():
         if variant == KILL_VARIANT:
             return kill_state(int(step))
+        if _DAMAGE.fullmatch(variant):
+            return CrashState(Fault.DAMAGE, int(step), variant)
         if variant.startswith(f"{POWER_LOSS_PREFIX}-"):
             return CrashState(Fault.POWER_LOSS, int(step), variant)
         if cut != variant and cut.isascii() and cut.isdigit():

@@ -42,6 +42,8 @@ class UniqueState:
     """The first of them, a kill if there is one: it stands for the state."""
     aliases: list[CrashState] = field(default_factory=list)
     """The others."""
+    key: bytes = b""
+    """The state's own."""
 
 
 def plan(
@@ -232,7 +234,7 @@ class _Derivation:
     def _add(self, crash: CrashState, key: bytes) -> UniqueState:
         state = self._by_key.get(key)
         if state is None:
-            state = self._by_key[key] = UniqueState(crash)
+            state = self._by_key[key] = UniqueState(crash, key=key)
         else:
             state.aliases.append(crash)
         return state

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from checkpoint_contracts.evidence import CrashPoint, Fault
+from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.states.kill import CrashState, materialize, point
 from pytest_checkpoint.states.power_loss.crashes import PowerLoss
 from pytest_checkpoint.states.power_loss.losses import Loss
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.states.timeline import State, Timeline
+
+_FURTHER: Final = frozenset({Fault.SECOND_CRASH, Fault.DAMAGE})
 
 
 class LossWords(NamedTuple):
@@ -20,6 +23,14 @@ class LossWords(NamedTuple):
     lost: tuple[str, ...] = ()
     missing_syncs: tuple[str, ...] = ()
     missing_kinds: tuple[str, ...] = ()
+
+
+class Further(Protocol):
+    """Who knows the states of a fault that takes more than the recording of the run."""
+
+    def state(self, crash: CrashState) -> State: ...
+
+    def point(self, crash: CrashState) -> CrashPoint: ...
 
 
 class StateSource:
@@ -32,13 +43,15 @@ class StateSource:
         self.timeline: Final = Timeline(
             recording.start, recording.start_events, recording.operations
         )
-        self._recording: Final = recording
+        self.recording: Final = recording
         self._losses: dict[CrashState, Loss] = {}
+        self.further: Final[dict[Fault, Further]] = {}
+        """Fault → who is asked for its states: of resumes that crash, and of damages."""
 
     @cached_property
     def power(self) -> PowerLoss:
         """Made only when power losses are asked for: it costs another pass."""
-        start, events = self._recording.start, self._recording.start_events
+        start, events = self.recording.start, self.recording.start_events
         return PowerLoss(start, events, self.operations, self.model, timeline=self.timeline)
 
     def power_losses(self, step: int, cap: int | None) -> list[tuple[CrashState, bytes]]:
@@ -54,10 +67,14 @@ class StateSource:
         """What the crash left. UserError if the recording has no such power loss."""
         if crash.fault is Fault.POWER_LOSS:
             return self.power.state(crash.step, self._loss(crash))
+        if crash.fault in _FURTHER:
+            return self._further(crash).state(crash)
         return materialize(crash, self.timeline)
 
     def point(self, crash: CrashState) -> CrashPoint:
         """The crash in the words of the evidence."""
+        if crash.fault in _FURTHER:
+            return self._further(crash).point(crash)
         return point(crash, self.operations)
 
     def words(self, crash: CrashState) -> LossWords:
@@ -69,6 +86,14 @@ class StateSource:
             self.power.missing_syncs(crash.step, loss),
             self.power.missing_kinds(crash.step, loss),
         )
+
+    def _further(self, crash: CrashState) -> Further:
+        known = self.further.get(crash.fault)
+        if known is None:
+            raise UserError(
+                f"{crash.step}.{crash.variant} takes more than this recording, and that is not kept"
+            )
+        return known
 
     def _loss(self, crash: CrashState) -> Loss:
         loss = self._losses.get(crash)

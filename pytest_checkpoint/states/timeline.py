@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
@@ -76,10 +77,15 @@ class Timeline:
         self._check_step(step, 0)
         return State(self.history.image_at(self._ends[step]), self.events_after(step))
 
-    def key(self, step: int) -> bytes:
-        """``after(step).key``, without building that state."""
+    def key(self, step: int, *, repeats: bool = True) -> bytes:
+        """``after(step).key``, without building that state.
+
+        Without ``repeats`` a line of the events that stood there before does not count: whether a
+        stage was begun once or twice. Such keys are comparable with such only.
+        """
         self._check_step(step, 0)
-        return self.key_of(step, self.history.totals[self._ends[step]])
+        total = total_key((self.history.totals[self._ends[step]],))
+        return _state_key(total, self._digests(repeats)[step])
 
     def key_of(self, step: int, total: int) -> bytes:
         """The key of a state with the events up to ``step`` and a tree of this sum of terms."""
@@ -112,11 +118,14 @@ class Timeline:
             image = Image({**image.nodes, write.node: replace(node, content=content)})
         return State(image, self.events_after(step - 1))
 
-    def torn_keys(self, step: int, cuts: Iterable[int]) -> Iterator[bytes]:
-        """``torn(step, cut).key`` for each of ``cuts``, which must rise, without building them."""
+    def torn_keys(self, step: int, cuts: Iterable[int], *, repeats: bool = True) -> Iterator[bytes]:
+        """``torn(step, cut).key`` for each of ``cuts``, which must rise, without building them.
+
+        ``repeats`` as in :meth:`key`.
+        """
         write, tick = self._write_of(step)
         total = self.history.totals[tick]
-        events_digest = self._events_digests[step - 1]
+        events_digest = self._digests(repeats)[step - 1]
         names = self._torn_names[step]
         node = self.history.node_at(write.node, tick)
         if not isinstance(node, File) or not names:
@@ -132,6 +141,29 @@ class Timeline:
             done = cut
             torn = File(mode=node.mode, content=content)
             yield _state_key(total_key((others, term(names, torn))), events_digest)
+
+    def _digests(self, repeats: bool) -> Sequence[bytes]:
+        """Step → the digest of the events up to there."""
+        return self._events_digests if repeats else self._distinct_digests
+
+    @cached_property
+    def _distinct_digests(self) -> list[bytes]:
+        """The same of the lines that had not stood there before."""
+        digests: list[bytes] = []
+        seen: set[bytes] = set()
+        text = _events_hash(b"")
+        unfinished, start = b"", 0
+        for end in self._events_ends:
+            *lines, unfinished = (unfinished + self._events[start:end]).split(b"\n")
+            for line in lines:
+                if line not in seen:
+                    seen.add(line)
+                    text.update(line + b"\n")
+            rest = text.copy()
+            rest.update(unfinished)
+            digests.append(rest.digest())
+            start = end
+        return digests
 
     def _advance(self, operation: Operation) -> Iterator[bytes]:
         """Apply one operation; yields what it appended to the events."""

@@ -149,17 +149,27 @@ def _content(path: bytes) -> Content:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
-        if status.st_blocks * 512 >= status.st_size:
-            return Content.of(_read_range(descriptor, 0, status.st_size))
         found = Content.empty()
-        for start, end in _data_ranges(descriptor, status.st_size):
+        for start, end in _data_ranges(descriptor, status):
             found = found.write(start, _read_range(descriptor, start, end - start))
         return found.truncate(status.st_size)
     finally:
         os.close(descriptor)
 
 
-def _data_ranges(descriptor: int, size: int) -> list[tuple[int, int]]:
+def data_ranges(path: bytes) -> list[tuple[int, int]]:
+    """Start and end of what :func:`capture` takes as the data of a file: all but its holes."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return _data_ranges(descriptor, os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _data_ranges(descriptor: int, status: os.stat_result) -> list[tuple[int, int]]:
+    size = status.st_size
+    if status.st_blocks * 512 >= size:
+        return [(0, size)] if size else []
     ranges = []
     end = 0
     while end < size:

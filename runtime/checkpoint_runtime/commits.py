@@ -16,13 +16,13 @@ from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stages import Stage, item_name
 from checkpoint_runtime.state.facts import Kept
 from checkpoint_runtime.state.log import StateLog
+from checkpoint_runtime.state.referred import Referred
 from checkpoint_runtime.state.side_files import SideFiles
 from checkpoint_runtime.stored import (
     Stored,
     digest_of,
     digest_of_items,
     encoded_value,
-    files_of,
 )
 
 
@@ -45,7 +45,7 @@ class Commits:
         self._side_files = SideFiles(workspace)
         self._stored = Stored(log.history, self._side_files, remedies)
         self._handoff = Handoff(workspace, log.history, remedies)
-        self._referred = log.history.referred()
+        self._referred = Referred(log.history.referred())
         """Side files that belong to something done."""
 
     def open(self) -> None:
@@ -74,14 +74,14 @@ class Commits:
         :raises StageValueError: its value cannot be kept; nothing has been recorded.
         """
         encoded = encoded_value(value, stage.name)
-        self._write_files(encoded)
-        self._done(stage, took_s, digest_of(encoded.text), encoded, {})
+        files = self._write_files(encoded)
+        self._done(stage, took_s, digest_of(encoded.text), encoded.text, files)
 
     def mapped(self, stage: Stage, took_s: float) -> None:
         """A mapped stage is done: all its items are."""
         items = self._history.items.get(stage.name, {})
         digest = digest_of_items(items)
-        self._done(stage, took_s, digest, codec.Encoded("null"), {"items": len(items)})
+        self._done(stage, took_s, digest, "null", {"items": len(items)})
 
     def item(self, stage: Stage, index: int, key: str, value: object, *, of: int) -> None:
         """An item of a mapped stage is done.
@@ -92,7 +92,7 @@ class Commits:
         """
         name = item_name(stage.name, index)
         encoded = encoded_value(value, name)
-        self._write_files(encoded)
+        files = self._write_files(encoded)
         was = fingerprint(stage, self._history, self._parameters_digest)
         record: dict[str, Any] = {
             "item": stage.name,
@@ -103,7 +103,7 @@ class Commits:
             "inputs": was.inputs,
             "parameters": was.parameters,
             "digest": digest_of(encoded.text),
-            **files_of(encoded),
+            **files,
         }
         self._log.append(record, value=encoded.text)
         self._tell(name, self._history.items[stage.name][index].kept)
@@ -152,13 +152,12 @@ class Commits:
             return True  # the next run makes it again from the log
         return True
 
+    def _write_files(self, encoded: codec.Encoded) -> dict[str, Any]:
+        """Its side files, as the next line of the log will name them."""
+        return self._side_files.write(encoded.attachments, self._history.lines + 1, self._referred)
+
     def _done(
-        self,
-        stage: Stage,
-        took_s: float,
-        digest: str,
-        encoded: codec.Encoded,
-        further: dict[str, Any],
+        self, stage: Stage, took_s: float, digest: str, text: str, further: dict[str, Any]
     ) -> None:
         was = fingerprint_with_items(stage, self._history, self._parameters_digest)
         record: dict[str, Any] = {
@@ -170,24 +169,19 @@ class Commits:
             "at": _now(),
             "took_s": round(took_s, 3),
             **further,
-            **files_of(encoded),
         }
         if was.items is not None:
             record["made_of"] = was.items
-        self._plan.mark_done(stage)
-        following = self._plan.following()
+        following = self._plan.following(stage)
         if following is not None:
             record["next"] = following
-        self._log.append(record, value=encoded.text)
+        self._log.append(record, value=text)
+        self._plan.mark_done(stage)
         self._plan.begun = following
         self._tell(stage.name, self._history.done[stage.name].kept)
 
-    def _write_files(self, encoded: codec.Encoded) -> None:
-        if encoded.attachments:
-            self._side_files.write(encoded.attachments, self._referred)
-
     def _tell(self, name: str, kept: Kept) -> None:
-        self._referred.update(kept.files)
+        self._referred.add(kept.files)
         self._handoff.add(name, kept)
         self._handoff.write(self._plan.outlook())
 

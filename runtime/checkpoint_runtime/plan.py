@@ -64,14 +64,16 @@ class Plan:
         """It failed: neither it nor what is built on it is reached any more."""
         self._given_up.update(self._stages.from_on(stage))
 
-    def following(self) -> str | None:
-        """The stage whose attempt is recorded together with a commit.
+    def following(self, done: Stage) -> str | None:
+        """The stage whose attempt is recorded together with the commit of another one.
 
         Not if that were its last one: a death between the commit and its beginning would count.
         """
-        for stage in self:
-            tried = self._history.attempts.get(stage.name, 0)
-            return stage.name if tried + 1 < stage.budget else None
+        # Mostly the second one that is looked at: this costs the same however many are left.
+        for stage in self._pending.values():
+            if stage is not done and stage.name not in self._given_up:
+                tried = self._history.attempts.get(stage.name, 0)
+                return stage.name if tried + 1 < stage.budget else None
         return None
 
     def is_stuck(self, stage: Stage) -> bool:

@@ -19,6 +19,7 @@ from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stages import item_name
 from checkpoint_runtime.state.facts import Item, Kept
 from checkpoint_runtime.state.records import History
+from checkpoint_runtime.state.referred import by_content
 from checkpoint_runtime.state.side_files import SideFiles
 
 
@@ -72,12 +73,14 @@ class Stored:
         return done.items is not None or bool(done.kept.files)
 
     def _read(self, name: str, kept: Kept) -> Any:
-        def load(file: str) -> bytes:
-            if file not in kept.files:
+        names = by_content(kept.files)
+
+        def load(content: str) -> bytes:
+            if content not in names:
                 raise DamagedStateError(
-                    self._history.path, kept.line, f"the value names a file {file!r} it has not"
+                    self._history.path, kept.line, f"the value names a file {content!r} it has not"
                 )
-            return self._side_files.read(file, kept.files[file])
+            return self._side_files.read(names[content], kept.files[names[content]])
 
         try:
             return codec.decode(json.dumps(kept.value), load)
@@ -148,15 +151,6 @@ def digest_of_items(items: Mapping[int, Item]) -> str:
     """The digest of the value of a mapped stage: of the digests of what its items gave."""
     digests = [items[index].kept.digest for index in sorted(items)]
     return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:32]
-
-
-def files_of(encoded: codec.Encoded) -> dict[str, dict[str, dict[str, object]]]:
-    """The side files of a value, as its record names them: nothing if there are none."""
-    files: dict[str, dict[str, object]] = {
-        attachment.name: {"bytes": attachment.size_bytes, "sha256": attachment.sha256}
-        for attachment in encoded.attachments
-    }
-    return {"files": files} if files else {}
 
 
 def encoded_parameters(parameters: Mapping[str, Any]) -> str:

@@ -13,7 +13,10 @@ from checkpoint_contracts.evidence import (
     Experiment,
     Fault,
     Reference,
+    Trial,
+    TrialKind,
 )
+from checkpoint_contracts.trial import Command, Leg, Shown
 
 RESULT = '{"total": 42}\n'
 EVENTS = ("start fetch", "done fetch", "start sum", "done sum")
@@ -66,6 +69,21 @@ def power_lost(step: int, operation: str = 'event "done 7"', **fields: Any) -> C
     )
 
 
+def crashed_twice(
+    step: int, again: int = 5, operation: str = "unlink state.json", **fields: Any
+) -> CrashPoint:
+    """Killed after ``step``, and the resume after ``again``."""
+    return CrashPoint(
+        fault=Fault.SECOND_CRASH,
+        step=step,
+        variant=f"kill+{again}.kill",
+        operation=f"killed at step {step} (write state.json), then its resume killed at step "
+        f"{again} ({operation})",
+        signature=fields.get("signature", f"the resume: {operation}"),
+        total_steps=STEPS,
+    )
+
+
 def tried(
     point: CrashPoint,
     resume: Execution | None = None,
@@ -102,7 +120,31 @@ SOUND = (
     tried(torn(12)),
     tried(killed(16), ran(bytes_written=200), unresumed_check=checked("half\n", 1)),
     tried(killed(18), ran(bytes_written=100), unresumed_check=checked("half\n", 1)),
+    tried(crashed_twice(12)),
 )
+
+
+def sound_trial(kind: TrialKind, variant: str) -> Trial:
+    """The run fails with a word, and the resume does the rest."""
+    where = CrashPoint(
+        fault=kind.fault,
+        step=0,
+        variant=variant,
+        operation=f"{kind} at step 2 (write state.json)",
+        signature=f"{kind} at write state.json",
+        total_steps=STEPS,
+    )
+    run = Leg(command=Command.RUN, execution=ran(1, output="it failed\n"), events=EVENTS[:1])
+    resume = Leg(command=Command.RESUME, execution=ran(), events=EVENTS)
+    shown = Shown(step=2)
+    return Trial(point=where, kind=kind, legs=(run, resume), check=checked(), shown=shown)
+
+
+SOUND_TRIALS = (
+    sound_trial(TrialKind.NO_SPACE, "room-1"),
+    sound_trial(TrialKind.IO_ERROR, "eio"),
+)
+"""Of the faults that every subject has to do with."""
 
 
 def seen(*experiments: Experiment, **fields: Any) -> Evidence:
@@ -117,5 +159,11 @@ def seen(*experiments: Experiment, **fields: Any) -> Evidence:
         "reference": undisturbed(),
         "experiments": experiments,
         "coverage": {fault: explored(experiments, fault) for fault in Fault},
+        "trials": SOUND_TRIALS,
+        "trial_coverage": {
+            TrialKind.NO_SPACE: Coverage(derived=1, unique=1, explored=1),
+            TrialKind.IO_ERROR: Coverage(derived=1, unique=1, explored=1),
+            TrialKind.FAILED_SYNC: Coverage(derived=0, unique=0, explored=0),
+        },
     }
     return Evidence(**{**values, **fields})

@@ -28,6 +28,12 @@ def test_the_order_is_stable() -> None:
         "re-entry-is-safe",
         "changed-pipeline-is-noticed",
         "handoff-tells-next",
+        "no-space-is-survived",
+        "io-error-is-not-success",
+        "preemption-is-clean",
+        "leaves-no-litter",
+        "crash-during-recovery",
+        "bad-state-is-refused",
     ]
 
 
@@ -51,6 +57,12 @@ def test_what_each_looks_at() -> None:
         (kill, True, ["stages"]),
         (changed, False, ["stages", "variants"]),
         (kill, True, ["handoff", "stages"]),
+        (frozenset({Fault.NO_SPACE}), False, []),
+        (frozenset({Fault.IO_ERROR}), False, []),
+        (frozenset({Fault.SIGNAL}), False, ["preemption"]),
+        (frozenset({Fault.CRASH_LOOP}), False, ["cleans-up"]),
+        (frozenset({Fault.SECOND_CRASH}), True, []),
+        (frozenset({Fault.DAMAGE}), True, ["refuses-bad-state"]),
     ]
 
 
@@ -67,7 +79,7 @@ def test_the_table_names_contracts_of_the_catalogue_for_faults_that_they_look_at
     for symptom, cells in TABLE.items():
         # Never started, and a wrong end: after a power loss the wrong end says it all.
         missing = {Fault.POWER_LOSS} if symptom is Symptom.SKIPPED else set()
-        assert set(cells) == CRASHES - missing
+        assert set(cells) == (CRASHES | {Fault.SECOND_CRASH}) - missing
         for fault, names in cells.items():
             assert all(fault in CATALOGUE[name].faults for name in names)
 

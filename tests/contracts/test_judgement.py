@@ -257,6 +257,12 @@ def test_6_a_known_hang_leaves_states_unexplored_for_the_contracts_that_it_does_
         "re-entry-is-safe": Outcome.INCONCLUSIVE,
         "changed-pipeline-is-noticed": Outcome.NOT_APPLICABLE,
         "handoff-tells-next": Outcome.NOT_APPLICABLE,
+        "no-space-is-survived": Outcome.PASSED,
+        "io-error-is-not-success": Outcome.PASSED,
+        "preemption-is-clean": Outcome.NOT_APPLICABLE,
+        "leaves-no-litter": Outcome.NOT_APPLICABLE,
+        "crash-during-recovery": Outcome.INCONCLUSIVE,
+        "bad-state-is-refused": Outcome.NOT_APPLICABLE,
     }
     assert judge(evidence, CORRUPT).reason == (
         "not explored: 1 state (known hang at write state.json); "

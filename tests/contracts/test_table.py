@@ -13,6 +13,7 @@ from checkpoint_contracts.verdict import Symptom
 from tests.contracts.builders import (
     HUNG,
     checked,
+    crashed_twice,
     killed,
     power_lost,
     ran,
@@ -28,7 +29,9 @@ SKIPS = "resume-skips-done"
 
 POWER = "done-survives-power-loss"
 
-KILL, TORN, LOST = killed(7), torn(7), power_lost(7)
+RECOVERY = "crash-during-recovery"
+
+KILL, TORN, LOST, TWICE = killed(7), torn(7), power_lost(7), crashed_twice(7)
 AGAIN: dict[str, Any] = {
     "events_before": ("start fetch", "done fetch"),
     "events_after": ("start fetch",),
@@ -57,6 +60,13 @@ ROWS: list[tuple[Symptom, CrashPoint, Experiment, set[str]]] = [
     (Symptom.DIFFERENT_RESULT, TORN, tried(TORN, check=checked("41\n")), {CORRUPT}),
     (Symptom.DONE_AGAIN, KILL, tried(KILL, **AGAIN), {SKIPS}),
     (Symptom.DONE_AGAIN, TORN, tried(TORN, **AGAIN), {SKIPS}),
+    (Symptom.RESUME_FAILED, TWICE, tried(TWICE, ran(1)), {RECOVERY}),
+    (Symptom.RESUME_FAILED, TWICE, tried(TWICE, ran(None, signal=6)), {RECOVERY}),
+    (Symptom.HANG, TWICE, tried(TWICE, HUNG), {RECOVERY}),
+    (Symptom.CHECK_HANG, TWICE, tried(TWICE, check=HUNG), {RECOVERY}),
+    (Symptom.CHECK_FAILED, TWICE, tried(TWICE, check=checked(exit_code=1)), {RECOVERY}),
+    (Symptom.DIFFERENT_RESULT, TWICE, tried(TWICE, check=checked("41\n")), {RECOVERY}),
+    (Symptom.DONE_AGAIN, TWICE, tried(TWICE, **AGAIN), {RECOVERY}),
 ]
 
 NEVER_SUM: dict[str, Any] = {"events_before": ("start fetch",), "events_after": ("done fetch",)}

@@ -33,6 +33,8 @@ ONCE, ALWAYS = TrialKind.RAISES_ONCE, TrialKind.RAISES_ALWAYS
 FAILED, FETCH = ("start fetch", "fail fetch"), ("start fetch", "done fetch")
 SKIPS = trial(ONCE, leg(ran(), *FAILED, "start sum"), check=OTHER)
 SOUND_TRIAL = trial(ONCE, leg(LOUD, *FAILED), resumed(ran(), *FETCH))
+OF_ANY = {TrialKind.NO_SPACE, TrialKind.IO_ERROR, TrialKind.FAILED_SYNC}
+"""What is tried of a subject that declares nothing, too."""
 RAISES = frozenset({Fault.STAGE_RAISES})
 
 
@@ -52,7 +54,7 @@ def test_without_stages_there_is_nothing_to_try(contract: TrialContract) -> None
     verdict = judge(evidence, contract)
     assert verdict.outcome is Outcome.NOT_APPLICABLE
     assert verdict.reason.startswith("no stages were seen: ")
-    assert not trials_wanted(evidence)
+    assert not trials_wanted(evidence, ALL)
 
 
 @pytest.mark.parametrize("contract", ALL)
@@ -66,8 +68,10 @@ def test_it_is_not_applicable_where_its_faults_were_not_asked_for(contract: Tria
 @pytest.mark.parametrize(
     ("faults", "capabilities", "kinds"),
     [
-        (set(Fault), STAGE_FAULTS, set(TrialKind) - {TrialKind.CHANGED}),
-        (set(Fault), {"variants"}, {TrialKind.CHANGED}),
+        (set(Fault), STAGE_FAULTS, {ONCE, ALWAYS, TrialKind.KILLED_ALWAYS} | OF_ANY),
+        (set(Fault), {"variants"}, {TrialKind.CHANGED} | OF_ANY),
+        (set(Fault), {"cleans-up"}, {TrialKind.CRASH_LOOP} | OF_ANY),
+        ({Fault.SIGNAL}, {"preemption"}, {TrialKind.SIGNALLED, TrialKind.GRACE_TOO_SHORT}),
         ({Fault.STAGE_RAISES}, STAGE_FAULTS, {ONCE, ALWAYS}),
         ({Fault.STAGE_KILLED}, STAGE_FAULTS, {TrialKind.KILLED_ALWAYS}),
         ({Fault.KILL}, STAGE_FAULTS | {"variants"}, set()),
@@ -184,7 +188,9 @@ def test_a_fault_that_fires_once_and_fails_beats_one_that_did_not() -> None:
 
 def test_trials_say_nothing_of_other_contracts() -> None:
     evidence = seen(*SOUND, capabilities=STAGE_FAULTS)
-    with_trials = judge_all(replace(evidence, trials=(SKIPS,), trial_replays=(SKIPS,)))
+    with_trials = judge_all(
+        replace(evidence, trials=(*evidence.trials, SKIPS), trial_replays=(SKIPS,))
+    )
     without = judge_all(evidence)
     for name in without.keys() - {contract.id for contract in ALL}:
         assert with_trials[name] == without[name]

@@ -206,7 +206,10 @@ def test_what_differs_from_round_to_round_is_left_out(name: str, expected: str) 
     assert normalized(f"rename {name} → a/{name}") == f"rename {expected} → a/{expected}"
 
 
-@pytest.mark.parametrize("pattern", ["tmp{}", "tmp{}.json", "$TMPDIR/tmp{}/x", ".state.json.{}"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["tmp{}", "tmp{}.json", "$TMPDIR/tmp{}/x", ".state.json.{}", "create $TMPDIR/{}"],
+)
 def test_every_name_that_tempfile_makes_is_one(pattern: str) -> None:
     letters = string.ascii_lowercase + string.digits + "_"
     draw = random.Random(7)

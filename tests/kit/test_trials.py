@@ -11,11 +11,12 @@ import pytest
 from checkpoint_contracts.evidence import Execution, Trial, TrialKind, Variant
 from checkpoint_contracts.trial import Command, Leg
 from pytest_checkpoint.options import Options
-from pytest_checkpoint.phases import trials
+from pytest_checkpoint.phases import shares, trials, trying
 from pytest_checkpoint.phases.bench import Bench, Deadlines
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.trial_plan import PlannedTrial, possible
-from pytest_checkpoint.phases.trials import Tried, conduct, try_all
+from pytest_checkpoint.phases.trials import conduct
+from pytest_checkpoint.phases.trying import Tried, try_all
 from pytest_checkpoint.phases.variants import variant
 from pytest_checkpoint.report.progress import SilentProgress
 from pytest_checkpoint.states.timeline import State
@@ -45,7 +46,8 @@ class Laboratory:
         self.made: list[str] = []
         self._stages = stages
         monkeypatch.setattr(trials, "conduct", self._conduct)
-        monkeypatch.setattr(trials, "time", self.clock)
+        monkeypatch.setattr(trying, "time", self.clock)
+        monkeypatch.setattr(shares, "time", self.clock)
 
     def _conduct(
         self, bench: Any, control: Any, source: Any, planned: PlannedTrial, variants: Any

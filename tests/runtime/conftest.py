@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from checkpoint_runtime.state import digesting
 from tests.runtime.film_job import JOB
 
 
@@ -24,6 +25,12 @@ def no_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a kill leaves does not depend on syncs, and a thousand of them take long."""
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda descriptor: None)
+
+
+@pytest.fixture
+def digests_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of small side files, too."""
+    monkeypatch.setattr(digesting, "WORTH_A_THREAD_BYTES", 0)
 
 
 class Waits:

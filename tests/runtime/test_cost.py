@@ -63,9 +63,7 @@ def test_a_commit_with_a_side_file_syncs_that_and_its_folder_before(tmp_path: Pa
     with on(disk):
         pipeline.run(tmp_path)
     calls = disk.order[begun[1] : begun[2]]
-    assert calls[:8] == [
-        "unlink", "open", "write", "fsync", "open", "fsync", "write", "fdatasync",
-    ]  # fmt: skip
+    assert calls[:7] == ["open", "write", "fsync", "open", "fsync", "write", "fdatasync"]
     assert Counter(calls)["fsync"] == 2
 
 

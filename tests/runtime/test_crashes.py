@@ -81,6 +81,7 @@ def fresh(tmp_path: Path, events: Path, name: str) -> Path:
     return tmp_path / name
 
 
+@pytest.mark.usefixtures("digests_in_a_thread")
 def test_a_kill_before_any_call_is_survived(tmp_path: Path, events: Path) -> None:
     with on(Disk()) as undisturbed:
         film().run(fresh(tmp_path, events, "undisturbed"))
@@ -95,6 +96,7 @@ def test_a_kill_before_any_call_is_survived(tmp_path: Path, events: Path) -> Non
         assert_sound(workspace, events)
 
 
+@pytest.mark.usefixtures("digests_in_a_thread")
 def test_a_kill_while_an_earlier_one_is_made_up_for_is_survived(
     tmp_path: Path, events: Path
 ) -> None:
@@ -109,7 +111,7 @@ def test_a_kill_while_an_earlier_one_is_made_up_for_is_survived(
         (workspace / ".scratch" / "render").mkdir(parents=True)
         (workspace / ".scratch" / "render" / "work").touch()
         (workspace / ".handoff.md.spare").write_bytes(b"half")
-        (workspace / "values" / f"{'0' * 32}.bin").write_bytes(b"half")
+        (workspace / "values" / "line-9-1.bin").write_bytes(b"half")
         return workspace
 
     with on(Disk()) as undisturbed:

@@ -16,7 +16,7 @@ from tests.runtime.support import log_of
 
 PATH = Path("job") / "state.log"
 RECORDS: list[dict[str, Any]] = [
-    {"format": 2, "pipeline": "film"},
+    {"format": 3, "pipeline": "film"},
     {"done": "a", "value": [1]},
     {"done": "b"},
 ]
@@ -29,27 +29,32 @@ def read(data: bytes) -> Lines:
     return parse(data, FIRST, PATH)
 
 
+def records(lines: Lines) -> list[dict[str, Any]]:
+    return list(lines.records())
+
+
 def refusal(data: bytes) -> DamagedStateError:
     with pytest.raises(DamagedStateError) as caught:
-        read(data)
+        records(read(data))
     assert caught.value.path == PATH
     return caught.value
 
 
 def test_a_log_can_be_read_with_cat_and_each_checksum_goes_on_from_the_last() -> None:
     first, second, third = WHOLE.decode().splitlines()
-    assert first == f'{zlib.crc32(first[9:].encode()):08x} {{"format": 2, "pipeline": "film"}}'
+    assert first == f'{zlib.crc32(first[9:].encode()):08x} {{"format": 3, "pipeline": "film"}}'
     checksum = int(first[:8], 16)
     assert second[:8] == f"{zlib.crc32(second[9:].encode(), checksum):08x}"
     assert third[9:] == '{"done": "b"}'
-    assert read(WHOLE) == Lines(RECORDS, len(WHOLE), int(third[:8], 16))
+    bodies = [line[9:].encode() for line in (first, second, third)]
+    assert read(WHOLE) == Lines(PATH, bodies, len(WHOLE), int(third[:8], 16))
 
 
 @pytest.mark.parametrize("size", range(len(WHOLE) + 1))
 def test_a_log_cut_at_any_byte_gives_exactly_its_whole_records(size: int) -> None:
     whole = [end for end in ENDS if end <= size]
     found = read(WHOLE[:size])
-    assert found.records == RECORDS[: len(whole)]
+    assert records(found) == RECORDS[: len(whole)]
     assert found.sound_bytes == max(whole, default=0)
 
 
@@ -59,7 +64,7 @@ def test_a_tail_whose_length_reached_the_disk_before_its_bytes_is_torn(size: int
     # As long as the line in hand was to be, or up to the end of a block.
     for length in (next(end for end in ENDS if end >= size), 4096, 8192):
         found = read(WHOLE[:size].ljust(length, b"\0"))
-        assert found.records == RECORDS[: len(whole)]
+        assert records(found) == RECORDS[: len(whole)]
         assert found.sound_bytes == max(whole, default=0)
 
 
@@ -69,7 +74,7 @@ def test_a_last_line_that_did_not_reach_the_disk_whole_is_torn(place: int, chang
     line = bytearray(WHOLE[ENDS[1] :])
     line[place % (len(line) - 1)] ^= change
     if line.count(b"\n") == 1:
-        assert read(WHOLE[: ENDS[1]] + bytes(line)).records == RECORDS[:2]
+        assert records(read(WHOLE[: ENDS[1]] + bytes(line))) == RECORDS[:2]
 
 
 def test_a_last_line_with_a_block_missing_is_torn_even_if_its_end_is_there() -> None:
@@ -79,7 +84,7 @@ def test_a_last_line_with_a_block_missing_is_torn_even_if_its_end_is_there() -> 
         torn[4096 * block : 4096 * (block + 1)] = bytes(4096)
         for zeros in (b"", bytes(4096)):
             found = read(WHOLE + bytes(torn) + zeros)
-            assert (found.records, found.sound_bytes) == (RECORDS, len(WHOLE))
+            assert (records(found), found.sound_bytes) == (RECORDS, len(WHOLE))
 
 
 LINES = [WHOLE[begin:end] for begin, end in zip([0, *ENDS], ENDS, strict=False)]
@@ -109,11 +114,11 @@ def test_damage_in_the_middle_is_refused_with_its_line(lines: list[bytes], numbe
     assert (rescue in said) == (number > 2)
     # What is to be kept so is a log: its own first line, and no more than that is no loss.
     if number > 2:
-        assert len(read(b"".join(b"".join(lines).splitlines(True)[: number - 1])).records) == 2
+        assert len(read(b"".join(b"".join(lines).splitlines(True)[: number - 1])).bodies) == 2
 
 
 def test_the_last_line_missing_or_doubled_is_what_a_crash_can_leave() -> None:
-    assert read(LINES[0] + LINES[1]).records == RECORDS[:2]
+    assert records(read(LINES[0] + LINES[1])) == RECORDS[:2]
     assert read(WHOLE + LINES[2])[:3] == read(WHOLE)[:3]
 
 
@@ -161,3 +166,12 @@ def test_a_sound_line_that_holds_no_record_is_refused(body: str, sentence: str) 
         error = refusal(WHOLE + line + further)
         assert error.line == 4
         assert sentence in str(error)
+
+
+@pytest.mark.parametrize("number", [2, 200, 201, 202, 450])
+def test_records_are_numbered_through_however_long_the_log(number: int) -> None:
+    data, checksum = FIRST, read(FIRST).checksum
+    for line in range(2, 451):
+        one, checksum = framed("[]" if line == number else f'{{"done": {line}}}', checksum)
+        data += one
+    assert refusal(data).line == number

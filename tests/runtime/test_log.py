@@ -68,7 +68,7 @@ def test_opening_repairs_a_torn_tail_and_makes_durable_what_it_found(tmp_path: P
         (log_of([FIRST, ATTEMPT, ATTEMPT]).replace(b"a", b"b", 1), DamagedStateError),
         (log_of([{**FIRST, "pipeline": "song"}]), ForeignStateError),
         (log_of([{**FIRST, "pipeline": "song"}]) + b"torn", ForeignStateError),
-        (log_of([{**FIRST, "format": 3}, {"heart": "beat"}]), ForeignStateError),
+        (log_of([{**FIRST, "format": 4}, {"heart": "beat"}]), ForeignStateError),
         (log_of([FIRST, {"heart": "beat"}]) + b"torn", ForeignStateError),
     ],
 )

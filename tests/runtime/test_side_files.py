@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from pathlib import Path
 
@@ -11,61 +10,135 @@ import pytest
 
 from checkpoint_runtime import CommitError, Context, DamagedStateError, Pipeline, StateError
 from checkpoint_runtime.codec import Attachment
+from checkpoint_runtime.state import digesting
 from checkpoint_runtime.state.facts import SideFile
+from checkpoint_runtime.state.referred import Referred
 from checkpoint_runtime.state.side_files import SideFiles
 from tests.runtime.disk import Disk, failing, full_after, on
 from tests.runtime.support import records_of
 
-ONE = Attachment.of("bin", [b"one ", b"and more"])
-KNOWN = {ONE.name: SideFile(ONE.size_bytes, ONE.sha256)}
+NAME = "line-7-1.bin"
+
+
+def one() -> Attachment:
+    return Attachment("bin", [b"one ", b"and more"])
+
+
+KNOWN = {NAME: SideFile(12, one().sha256)}
+NONE = Referred({})
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> SideFiles:
     found = SideFiles(tmp_path)
-    found.write([ONE], {})
+    found.write([one()], 7, NONE)
     return found
 
 
-def test_what_is_written_is_durable_and_read_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_a_thread", [False, True])
+def test_what_is_written_is_durable_and_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_thread: bool
+) -> None:
+    if in_a_thread:
+        monkeypatch.setattr(digesting, "WORTH_A_THREAD_BYTES", 1)
     files = SideFiles(tmp_path)
     with on(Disk()) as disk:
-        files.write([ONE], {})
+        named = files.write([one()], 7, NONE)
+    assert named == {"files": {NAME: {"bytes": 12, "sha256": one().sha256}}}
     # The folder's name, then the file's data, then the file's name.
     assert disk.order[-6:] == ["open", "write", "write", "fsync", "open", "fsync"]
     assert disk.calls["mkdir"] == 1
-    assert files.read(ONE.name, KNOWN[ONE.name]) == b"one and more"
+    assert files.read(NAME, KNOWN[NAME]) == b"one and more"
     files.require(KNOWN)
 
 
-def test_one_that_something_done_refers_to_is_never_written_again(files: SideFiles) -> None:
+def test_the_files_of_a_line_are_numbered_and_their_names_made_durable_at_once(
+    files: SideFiles,
+) -> None:
     with on(Disk()) as disk:
-        files.write([ONE], KNOWN)
+        named = files.write(
+            [Attachment("bin", [b"1"]), Attachment("txt", [b"2"]), Attachment("txt", [])], 8, NONE
+        )
+    assert list(named["files"]) == ["line-8-1.bin", "line-8-2.txt", "line-8-3.txt"]
+    assert (files.folder / "line-8-2.txt").read_bytes() == b"2"
+    assert disk.order == [*["open", "write", "fsync"] * 2, "open", "fsync", "open", "fsync"]
+
+
+def test_without_attachments_nothing_is_touched(tmp_path: Path) -> None:
+    with on(Disk()) as disk:
+        assert SideFiles(tmp_path).write([], 7, NONE) == {}
     assert disk.order == []
 
 
+def test_what_stands_in_a_known_file_is_not_kept_twice(files: SideFiles) -> None:
+    """Nor is the known file touched: a crash in that would lose it."""
+    with on(Disk()) as disk:
+        named = files.write([Attachment("bin", [b"other"]), one(), one()], 9, Referred(KNOWN))
+    assert list(named["files"]) == ["line-9-1.bin", NAME]
+    assert sorted(os.listdir(files.folder)) == [NAME, "line-9-1.bin"]
+    assert disk.order[-3:] == ["fsync", "unlink", "unlink"]  # durable first: no other order is
+    assert (files.folder / NAME).read_bytes() == b"one and more"
+
+
+def test_what_stands_twice_in_a_value_is_kept_once(files: SideFiles) -> None:
+    named = files.write([one(), Attachment("txt", [b"one and more"]), one()], 9, NONE)
+    # Of another suffix it is something else.
+    assert list(named["files"]) == ["line-9-1.bin", "line-9-2.txt"]
+    assert sorted(os.listdir(files.folder)) == [NAME, "line-9-1.bin", "line-9-2.txt"]
+
+
+def test_a_digest_that_only_begins_alike_is_another_one() -> None:
+    sha256 = one().sha256
+    known = Referred({NAME: SideFile(12, f"{sha256[:-1]}x")})
+    assert known.holding(sha256, "bin") is None
+    assert Referred(KNOWN).holding(sha256, "bin") == NAME
+
+
+def test_a_known_file_is_never_written_over(files: SideFiles) -> None:
+    """Though no sound log has one of a line that is still to come."""
+    known = Referred({NAME: SideFile(12, one().sha256), "line-7-3.bin": SideFile(1, "")})
+    named = files.write([Attachment("bin", [b"a"]), Attachment("bin", [b"b"])], 7, known)
+    assert list(named["files"]) == ["line-7-2.bin", "line-7-4.bin"]
+    assert (files.folder / NAME).read_bytes() == b"one and more"
+
+
 def test_one_that_a_crash_left_is_written_anew(files: SideFiles) -> None:
-    path = files.folder / ONE.name
-    path.write_bytes(b"half")
-    files.write([ONE], {})
+    path = files.folder / NAME
+    path.write_bytes(b"half, and longer than before")
+    files.write([one()], 7, NONE)
     assert path.read_bytes() == b"one and more"
+
+
+def test_what_was_written_before_an_error_is_removed(
+    files: SideFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = full_after(5)  # the first one, and four bytes of the second
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(CommitError) as caught:
+        files.write([Attachment("bin", [b"1"]), Attachment("bin", [b"22222"])], 8, NONE)
+    assert caught.value.path == files.folder / "line-8-2.bin"
+    assert caught.value.needed_bytes == 6
+    assert os.listdir(files.folder) == [NAME]
 
 
 @pytest.mark.parametrize("content", [b"one and mora", b"one and mor", None])
 def test_one_that_is_damaged_or_missing_is_told_with_what_to_do(
     files: SideFiles, content: bytes | None
 ) -> None:
-    path = files.folder / ONE.name
+    path = files.folder / NAME
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(DamagedStateError) as caught:
-        files.read(ONE.name, KNOWN[ONE.name])
+        files.read(NAME, KNOWN[NAME])
     assert caught.value.path == path
-    if content is None or len(content) != ONE.size_bytes:
+    if content is None or len(content) != 12:
         with pytest.raises(DamagedStateError, match=r"missing|11 bytes, where 12 were committed"):
             files.require(KNOWN)
 
 
-@pytest.mark.parametrize("name", ["../state.log", "x.bin", "/etc/passwd", f"{'0' * 32}.bin/.."])
+@pytest.mark.parametrize(
+    "name",
+    ["../state.log", "x.bin", "/etc/passwd", "line-1-1.bin/..", "line-01-1.bin", f"{'0' * 32}.bin"],
+)
 def test_a_name_that_is_not_ours_is_not_followed(files: SideFiles, name: str) -> None:
     for meet in (
         lambda: files.read(name, SideFile(1, "")),
@@ -76,22 +149,22 @@ def test_a_name_that_is_not_ours_is_not_followed(files: SideFiles, name: str) ->
 
 
 def test_the_sweep_takes_what_crashes_left_and_nothing_else(files: SideFiles) -> None:
-    left = files.folder / f"{'0' * 32}.safetensors"
+    left = files.folder / "line-12-3.safetensors"
     left.touch()
     (files.folder / "notes.txt").touch()
-    files.sweep(KNOWN)
-    assert sorted(os.listdir(files.folder)) == sorted([ONE.name, "notes.txt"])
+    files.sweep(Referred(KNOWN))
+    assert sorted(os.listdir(files.folder)) == sorted([NAME, "notes.txt"])
 
 
 def test_a_folder_in_place_of_a_file_gets_a_sentence(files: SideFiles) -> None:
-    (files.folder / ONE.name).unlink()
-    (files.folder / ONE.name).mkdir()
+    (files.folder / NAME).unlink()
+    (files.folder / NAME).mkdir()
     with pytest.raises(StateError, match="cannot be read: Is a directory"):
-        files.read(ONE.name, KNOWN[ONE.name])
+        files.read(NAME, KNOWN[NAME])
     with pytest.raises(CommitError, match="cannot write: Is a directory"):
-        files.write([ONE], {})
+        files.write([one()], 7, NONE)
     with pytest.raises(CommitError, match="cannot remove: Is a directory"):
-        files.sweep({})
+        files.sweep(NONE)
 
 
 def large() -> Pipeline:
@@ -138,34 +211,23 @@ def test_a_side_file_that_is_not_durable_leaves_its_stage_undone(
     assert large().resume(tmp_path)["look"] == 300_000
 
 
-def test_two_stages_may_return_the_same_content(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second does not touch the file of the first: a crash in that would lose it."""
+def test_two_stages_may_return_the_same_content(tmp_path: Path) -> None:
+    """The second refers to the file of the first."""
     pipeline = Pipeline("film")
     for name in ("one", "two"):
         pipeline.stage(name=name)(lambda context: b"x" * 300_000)
-    written: list[str] = []
-    write = SideFiles.write
-
-    def noted(self: SideFiles, attachments: list[Attachment], known: dict[str, SideFile]) -> None:
-        with on(Disk()) as disk:
-            write(self, attachments, known)
-        written.append(" ".join(disk.order))
-
-    monkeypatch.setattr(SideFiles, "write", noted)
     pipeline.run(tmp_path)
-    assert len(written) == 2
-    assert "unlink" in written[0]
-    assert written[1] == ""
+    done = [record["files"] for record in records_of(tmp_path) if "done" in record]
+    assert done[0] == done[1]
+    assert os.listdir(tmp_path / "values") == list(done[0])
     assert dict(pipeline.results(tmp_path)) == {"one": b"x" * 300_000, "two": b"x" * 300_000}
 
 
 def test_only_what_done_stages_refer_to_is_there_in_the_end(tmp_path: Path) -> None:
     content = b"x" * 300_000
-    name = f"{hashlib.sha256(content).hexdigest()[:32]}.bin"
+    name = "line-3-1.bin"  # after the first one and an attempt
     large().run(tmp_path)
-    (tmp_path / "values" / f"{'0' * 32}.json").touch()
+    (tmp_path / "values" / "line-4-1.json").touch()
     large().resume(tmp_path)
     assert os.listdir(tmp_path / "values") == [name]
     (tmp_path / "values" / name).unlink()

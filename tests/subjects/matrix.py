@@ -30,11 +30,19 @@ TELLS_NEXT = "handoff-tells-next"
 FAILED_RETRIED = "failed-stage-is-retried"
 POISON_FAILS = "poison-fails-fast"
 CHANGE_NOTICED = "changed-pipeline-is-noticed"
+DURING_RECOVERY = "crash-during-recovery"
+BAD_STATE = "bad-state-is-refused"
+NO_SPACE = "no-space-is-survived"
+IO_ERROR = "io-error-is-not-success"
+PREEMPTION = "preemption-is-clean"
+NO_LITTER = "leaves-no-litter"
 
 KILLS = ("kill",)
 CRASHES = ("kill", "torn")
 WITH_POWER_LOSS = (*CRASHES, "power-loss")
 RAISES, KILLED, CHANGED = "stage-raises", "stage-killed", "changed"
+SECOND, DAMAGE = "second-crash", "damage"
+FULL, ERRORS, SIGNALS, LOOP = "no-space", "io-error", "signal", "crash-loop"
 DEFAULT_MODEL = "linux"
 ALL_MODELS = ("linux", "posix", "ext4-ordered")
 
@@ -152,6 +160,40 @@ def unsound_stages(
 def misses_a_change(name: str, *changed: str, note: str = "") -> Case:
     """A mutant that does not notice, or mistreats, a changed pipeline."""
     return Case(name=name, caught_by=CHANGE_NOTICED, changed=changed, faults=(CHANGED,), note=note)
+
+
+def takes_damage(name: str) -> Case:
+    """A mutant that does not notice a damaged state, or mistreats it."""
+    return Case(
+        name=f"damage_{name}",
+        caught_by=BAD_STATE,
+        capabilities=frozenset({"refuses-bad-state"}),
+        faults=(DAMAGE,),
+    )
+
+
+def minds_damage(name: str, *capabilities: str, note: str = "") -> Case:
+    """A twin of those."""
+    return Case(
+        name=f"damage_{name}",
+        capabilities=frozenset({"refuses-bad-state", *capabilities}),
+        faults=(DAMAGE,),
+        holds=frozenset({BAD_STATE}),
+        note=note,
+    )
+
+
+def sound_with_faults(name: str, *faults: str, note: str = "") -> Case:
+    """A twin that is judged by faults that answer."""
+    needs = {SIGNALS: "preemption", LOOP: "cleans-up"}
+    held = {FULL: NO_SPACE, ERRORS: IO_ERROR, SIGNALS: PREEMPTION, LOOP: NO_LITTER}
+    return Case(
+        name=name,
+        capabilities=frozenset(needs[fault] for fault in faults if fault in needs),
+        faults=faults,
+        holds=frozenset(held[fault] for fault in faults),
+        note=note,
+    )
 
 
 def sound_without_power(name: str, note: str = "") -> Case:
@@ -341,6 +383,60 @@ MUTANTS = (
     misses_a_change("version_ignored", "stronger"),
     misses_a_change("refuses_in_silence", "renamed"),
     misses_a_change("refusal_spoils", "renamed"),
+    Case(
+        name="recovery_deletes_first",
+        caught_by=DURING_RECOVERY,
+        faults=(*KILLS, SECOND),
+        max_states=160,
+        note="one crash is survived, wherever it falls",
+    ),
+    Case(name="full_disk_temp_in_the_way", caught_by=NO_SPACE, faults=(FULL,)),
+    Case(
+        name="full_disk_truncates_first",
+        caught_by=NO_SPACE,
+        faults=(FULL,),
+        tells=("the resume runs a again, which had been done",),
+    ),
+    Case(
+        name="full_disk_swallowed",
+        caught_by=NO_SPACE,
+        also=frozenset({IO_ERROR}),
+        faults=(FULL, ERRORS),
+        tells=("the run exits 0 with a check that exits 1",),
+    ),
+    Case(name="fsync_error_ignored", caught_by=IO_ERROR, faults=(ERRORS,), tells=("power lost",)),
+    Case(
+        name="fsync_retried_and_trusted",
+        caught_by=IO_ERROR,
+        faults=(ERRORS,),
+        tells=("power lost",),
+    ),
+    Case(
+        name="short_write_ignored",
+        caught_by=IO_ERROR,
+        faults=(ERRORS,),
+        tells=("a short write at step",),
+    ),
+    Case(
+        name="handler_saves_half",
+        caught_by=PREEMPTION,
+        capabilities=frozenset({"preemption"}),
+        faults=(SIGNALS,),
+    ),
+    Case(
+        name="publishes_on_exception",
+        caught_by=PREEMPTION,
+        capabilities=frozenset({"preemption"}),
+        faults=(SIGNALS,),
+    ),
+    Case(
+        name="temp_name_per_attempt",
+        caught_by=NO_LITTER,
+        capabilities=frozenset({"cleans-up"}),
+        faults=(LOOP,),
+    ),
+    takes_damage("starts_over"),
+    takes_damage("deleted"),
 )
 
 TWINS = (
@@ -445,6 +541,26 @@ TWINS = (
         faults=(CHANGED,),
         note="twin of version_ignored",
     ),
+    sound_with_faults("new_file_after_failed_fsync", ERRORS, note="twin of fsync_retried"),
+    sound_with_faults("preempted", SIGNALS, note="twin of handler_saves_half"),
+    sound_with_faults("cleans_up", LOOP, note="twin of temp_name_per_attempt"),
+    Case(
+        name="recovery_rewrites_first",
+        faults=(SECOND,),
+        max_states=160,
+        holds=frozenset({DURING_RECOVERY}),
+        note="twin of recovery_deletes_first",
+    ),
+    Case(
+        name="stage_budget_twice",
+        file="sound_stage_budget",
+        faults=(SECOND,),
+        max_states=160,
+        holds=frozenset({DURING_RECOVERY}),
+        note="two crashes in one stage use up its attempts: that is no fault of the recovery",
+    ),
+    minds_damage("refused", "checksummed"),
+    minds_damage("kept_aside", "checksummed"),
 )
 
 CASES = MUTANTS + TWINS

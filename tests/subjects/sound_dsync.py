@@ -22,10 +22,16 @@ def sync_folder() -> None:
     os.close(folder)
 
 
+def put(descriptor: int, data: bytes) -> None:
+    """Write all of it: a call may take a part only."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
 def save(text: str) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_DSYNC
     descriptor = os.open("state.json.tmp", flags, 0o600)
-    os.write(descriptor, text.encode())
+    put(descriptor, text.encode())
     os.close(descriptor)
     os.replace("state.json.tmp", "state.json")
     sync_folder()

@@ -45,6 +45,12 @@ def read() -> tuple[list[str], int]:
     return entries, end
 
 
+def put(descriptor: int, data: bytes) -> None:
+    """Write all of it: a call may take a part only."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
 def run() -> None:
     entries, end = read()
     journal = os.open("journal", os.O_WRONLY | os.O_CREAT, 0o600)
@@ -54,7 +60,7 @@ def run() -> None:
     os.lseek(journal, end, os.SEEK_SET)
     for number in range(len(entries), STEPS):
         event(f"start {number}")
-        os.write(journal, line(str(number * number)))
+        put(journal, line(str(number * number)))
         os.fsync(journal)
         event(f"done {number}")
     os.close(journal)

@@ -26,10 +26,16 @@ def renamed() -> None:
     os.replace("out/a.tmp", "out/a.txt")
 
 
+def put(descriptor: int, data: bytes) -> None:
+    """Write all of it: a call may take a part only."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
 def linked() -> None:
     folder = os.open(".", os.O_RDONLY)
     descriptor = os.open("out", os.O_TMPFILE | os.O_WRONLY, 0o600)
-    os.write(descriptor, b"bbbb")
+    put(descriptor, b"bbbb")
     os.link(f"/proc/self/fd/{descriptor}", "out/b.txt", src_dir_fd=folder)
     os.close(descriptor)
     os.close(folder)

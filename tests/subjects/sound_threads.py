@@ -8,6 +8,7 @@ import threading
 
 THREADS = "abc"
 FILES = 3
+FAILED: list[str] = []
 
 
 def event(line: str) -> None:
@@ -38,6 +39,14 @@ def load(path: str, default: str) -> str:
 
 
 def write(thread: str) -> None:
+    """What goes wrong in here ends the job, not just the thread."""
+    try:
+        write_all(thread)
+    except OSError as error:
+        FAILED.append(f"{thread}: {error}")
+
+
+def write_all(thread: str) -> None:
     for number in range(FILES):
         name = f"{thread}{number}"
         if os.path.exists(name):
@@ -53,6 +62,8 @@ def run() -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    if FAILED:
+        sys.exit("; ".join(FAILED))
 
 
 def check() -> None:

@@ -80,7 +80,6 @@ def _copy(
                 return Failure(number_of(error))
             if not data:
                 return Value(0)
-            recorder.catch_up(caller)
             place = offset if target[1] else None
             reply = put_data(recorder, caller, call, node, output, data, place, 0, mode)
             if isinstance(reply, Value):

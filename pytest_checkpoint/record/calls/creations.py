@@ -12,6 +12,7 @@ from typing import Final
 from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.caller import AT_FDCWD, Caller, Place
 from pytest_checkpoint.record.calls.names import parent_of
+from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Create, NodeKind
 from pytest_checkpoint.record.recorder import Recorder, number_of, touched
 from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
@@ -133,8 +134,8 @@ def _create(
             if place.lookup() is None:
                 recorder.policy.note_created(place.real_path())
             raise PassOn
-        recorder.catch_up(caller)
         shown = recorder.tree.path_of(parent, place.name)
+        recorder.intend(caller, call, shown, deed=Deed.MAKE, length=len(target))
         try:
             with caller.creating(umask_varies=recorder.umask_varies):
                 make(place)

@@ -16,6 +16,7 @@ from typing import Final
 
 from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Event, Origin, Write
 from pytest_checkpoint.record.policy import Refused
 from pytest_checkpoint.record.recorder import Recorder, number_of
@@ -99,8 +100,8 @@ def _put(
             if not any(length for _, length in ranges):
                 raise PassOn
             return Failure(errno.EFAULT)
-        recorder.catch_up(caller)
         if node is None:
+            recorder.catch_up(caller)
             return _put_event(recorder, caller, call, copy, data, mode)
         return put_data(recorder, caller, call, node, copy, data, offset, flags, mode)
     finally:
@@ -144,8 +145,14 @@ def put_data(
         start = offset
     room = allowed(caller, start, start + len(data)) - start
     if room <= 0:
+        recorder.catch_up(caller)
         return too_big(recorder, caller, call, path)
     del data[room:]
+    size = len(data)
+    granted = recorder.intend(
+        caller, call, path, deed=Deed.WRITE, node=node, start=start, length=size
+    )
+    del data[granted:]
     buffer: bytearray | mmap.mmap = data
     if mode & os.O_DIRECT:  # wants aligned memory; a map of its own is
         buffer = mmap.mmap(-1, len(data))

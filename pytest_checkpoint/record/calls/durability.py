@@ -13,6 +13,7 @@ import stat
 from typing import Final
 
 from pytest_checkpoint.record.caller import Caller, is_regular, signed
+from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Sync
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import PassOn, Reply, Value
@@ -47,12 +48,14 @@ def _sync_one(
         node = recorder.tree.directory((status.st_dev, status.st_ino))
     if node is None:
         raise PassOn
-    recorder.catch_up(caller)
-    recorder.record(caller, call, recorder.tree.path(node), Sync(node, data_only))
+    path = recorder.tree.path(node)
+    recorder.intend(caller, call, path, deed=Deed.SYNC, node=node)
+    recorder.record(caller, call, path, Sync(node, data_only))
     return Value()
 
 
 def sync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    """Never fails: it has no way of saying so."""
     recorder.catch_up(caller)
     recorder.record(caller, "sync", b"", Sync(None, data_only=False))
     return Value()
@@ -60,9 +63,9 @@ def sync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 
 def syncfs(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     status = caller.descriptor_status(arguments[0])
-    if status.st_dev != recorder.tree.events[0]:
+    if status.st_dev not in recorder.tree.devices:
         raise PassOn
-    recorder.catch_up(caller)
+    recorder.intend(caller, "syncfs", b"", deed=Deed.SYNC)
     recorder.record(caller, "syncfs", b"", Sync(None, data_only=False))
     return Value()
 
@@ -93,8 +96,9 @@ def msync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     start, length, flags = arguments[:3]
     if flags & _MS_SYNC:
         for _, node in _mapped_in(recorder, caller, start, start + length):
-            recorder.catch_up(caller)
-            recorder.record(caller, "msync", recorder.tree.path(node), Sync(node, data_only=True))
+            path = recorder.tree.path(node)
+            recorder.intend(caller, "msync", path, deed=Deed.SYNC, node=node)
+            recorder.record(caller, "msync", path, Sync(node, data_only=True))
     raise PassOn
 
 

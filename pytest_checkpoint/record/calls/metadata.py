@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_checkpoint.record.caller import AT_FDCWD, Caller, signed
+from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Effect, SetAttribute, SetMode, SetOwner, SetTime
 from pytest_checkpoint.record.recorder import Recorder, number_of
 from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
+from pytest_checkpoint.record.room.ledger import attribute_size
 from pytest_checkpoint.tree.image import NodeId
 
 Arguments = tuple[int, ...]
@@ -38,11 +40,15 @@ def _at(
     call: str,
     where: tuple[int, int, bool],
     change: Callable[[_Target], Effect],
+    room: int = 0,
 ) -> Reply:
-    """``where``: directory descriptor, address of the path, whether to follow a final link."""
+    """``where``: directory descriptor, address of the path, whether to follow a final link.
+
+    ``room``: what the change takes of the room for inodes.
+    """
     handle = caller.handle(where[0], caller.string(where[1]), follow=where[2])
     try:
-        return _change(recorder, caller, call, handle, change)
+        return _change(recorder, caller, call, handle, change, room)
     finally:
         os.close(handle)
 
@@ -53,10 +59,11 @@ def _of_descriptor(
     call: str,
     number: int,
     change: Callable[[_Target], Effect],
+    room: int = 0,
 ) -> Reply:
     copy = caller.copy(number)
     try:
-        return _change(recorder, caller, call, copy, change)
+        return _change(recorder, caller, call, copy, change, room)
     finally:
         os.close(copy)
 
@@ -67,16 +74,18 @@ def _change(
     call: str,
     descriptor: int,
     change: Callable[[_Target], Effect],
+    room: int,
 ) -> Reply:
     before = os.fstat(descriptor)
     if stat.S_ISDIR(before.st_mode):
         node = recorder.tree.directory((before.st_dev, before.st_ino))
     else:
         node = recorder.tree.file(before)
+        room = room if stat.S_ISREG(before.st_mode) else 0  # others have no such attributes
     if node is None:
         raise PassOn
-    recorder.catch_up(caller)
     shown = recorder.tree.path(node)
+    recorder.intend(caller, call, shown, deed=Deed.ATTRIBUTES, node=node, length=room)
     try:
         effects = [change(_Target(node, b"/proc/self/fd/%d" % descriptor))]
     except OSError as error:
@@ -240,7 +249,8 @@ def utime(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 
 def _set_attribute(
     caller: Caller, name: int, value: int, size: int, flags: int
-) -> Callable[[_Target], Effect]:
+) -> tuple[Callable[[_Target], Effect], int]:
+    """What sets it, and what it takes of the room for inodes."""
     if size > _VALUE_MOST:
         raise PassOn
     key = caller.string(name)
@@ -250,7 +260,7 @@ def _set_attribute(
         os.setxattr(target.path, key, data, flags & 0xFFFFFFFF)
         return SetAttribute(target.node, key, data)
 
-    return change
+    return change, attribute_size(key, size)
 
 
 def _remove_attribute(caller: Caller, name: int) -> Callable[[_Target], Effect]:
@@ -264,18 +274,18 @@ def _remove_attribute(caller: Caller, name: int) -> Callable[[_Target], Effect]:
 
 
 def setxattr(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    change = _set_attribute(caller, *arguments[1:5])
-    return _at(recorder, caller, "setxattr", (AT_FDCWD, arguments[0], True), change)
+    change, room = _set_attribute(caller, *arguments[1:5])
+    return _at(recorder, caller, "setxattr", (AT_FDCWD, arguments[0], True), change, room)
 
 
 def lsetxattr(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    change = _set_attribute(caller, *arguments[1:5])
-    return _at(recorder, caller, "lsetxattr", (AT_FDCWD, arguments[0], False), change)
+    change, room = _set_attribute(caller, *arguments[1:5])
+    return _at(recorder, caller, "lsetxattr", (AT_FDCWD, arguments[0], False), change, room)
 
 
 def fsetxattr(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    change = _set_attribute(caller, *arguments[1:5])
-    return _of_descriptor(recorder, caller, "fsetxattr", arguments[0], change)
+    change, room = _set_attribute(caller, *arguments[1:5])
+    return _of_descriptor(recorder, caller, "fsetxattr", arguments[0], change, room)
 
 
 def removexattr(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.arrival import arrival
 from pytest_checkpoint.record.caller import AT_FDCWD, Caller, Place, signed
+from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Link, Rename, Unlink
 from pytest_checkpoint.record.recorder import Recorder, number_of, touched
 from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
@@ -76,43 +80,42 @@ def _move(
         return Failure(errno.EINVAL)  # as on most file systems
     if flags & _RENAME_EXCHANGE and None in parents:
         return Failure(errno.EXDEV)  # as if the recorded tree were a file system of its own
-    recorder.catch_up(caller)
+    shown = _shown(recorder, (source, target), parents)
+    recorder.intend(caller, call, shown[0], shown[1], deed=Deed.MOVE)
     replaced = target.lookup()
     try:
         kernel.rename_with_flags(
             source.directory, source.argument, target.directory, target.argument, flags
         )
     except OSError as error:
-        _record_failed_move(recorder, caller, call, (source, target), parents, number_of(error))
+        recorder.record(caller, call, shown[0], target_path=shown[1], error=number_of(error))
         return Failure(number_of(error))
     if parents[0] is None or parents[1] is None:
         arrives = parents[1] is not None
         recorder.policy.note_renamed(source.real_path(), target.real_path(), arrives=arrives)
     if parents[0] is not None and parents[1] is not None:
-        _record_move(recorder, caller, call, (parents[0], source), (parents[1], target), flags)
+        moved = (parents[0], source), (parents[1], target)
+        _record_move(recorder, caller, call, *moved, shown, flags)
     elif parents[0] is not None:
         recorder.policy.note_created(target.real_path())
-        _record_departure(recorder, caller, call, parents[0], source)
+        _record_departure(recorder, caller, call, parents[0], source, shown)
     elif parents[1] is not None:
-        path = recorder.tree.path_of(parents[1], target.name)
         effects = arrival(recorder.tree, parents[1], target, replaced=replaced is not None)
-        recorder.record(caller, call, source.real_path(), *effects, target_path=path)
+        recorder.record(caller, call, shown[0], *effects, target_path=shown[1])
     return Value()
 
 
-def _record_failed_move(
+def _shown(
     recorder: Recorder,
-    caller: Caller,
-    call: str,
     places: tuple[Place, Place],
     parents: tuple[NodeId | None, NodeId | None],
-    error: int,
-) -> None:
-    shown = [
-        place.real_path() if parent is None else recorder.tree.path_of(parent, place.name)
-        for place, parent in zip(places, parents, strict=True)
-    ]
-    recorder.record(caller, call, shown[0], target_path=shown[1], error=error)
+) -> tuple[bytes, bytes]:
+    """The paths of a move, as they are recorded."""
+    (source, target), (old, new) = places, parents
+    return (
+        source.real_path() if old is None else recorder.tree.path_of(old, source.name),
+        b"(outside)" if new is None else recorder.tree.path_of(new, target.name),
+    )
 
 
 def _check_outside(
@@ -139,36 +142,39 @@ def _record_move(
     call: str,
     source: tuple[NodeId, Place],
     target: tuple[NodeId, Place],
+    shown: tuple[bytes, bytes],
     flags: int,
 ) -> None:
-    tree = recorder.tree
     exchange = bool(flags & _RENAME_EXCHANGE)
     old, new = (source[0], source[1].name), (target[0], target[1].name)
-    paths = (tree.path_of(*old), tree.path_of(*new))
-    tree.rename(old, new, exchange=exchange)
+    recorder.tree.rename(old, new, exchange=exchange)
     recorder.record(
         caller,
         call,
-        paths[0],
+        shown[0],
         Rename(*old, *new, exchange),
         touched(source[0], source[1].directory),
         touched(target[0], target[1].directory),
-        target_path=paths[1],
+        target_path=shown[1],
     )
 
 
 def _record_departure(
-    recorder: Recorder, caller: Caller, call: str, parent: NodeId, source: Place
+    recorder: Recorder,
+    caller: Caller,
+    call: str,
+    parent: NodeId,
+    source: Place,
+    shown: tuple[bytes, bytes],
 ) -> None:
-    path = recorder.tree.path_of(parent, source.name)
     recorder.tree.unlink(parent, source.name)
     recorder.record(
         caller,
         call,
-        path,
+        shown[0],
         Unlink(parent, source.name),
         touched(parent, source.directory),
-        target_path=b"(outside)",
+        target_path=shown[1],
     )
 
 
@@ -191,21 +197,45 @@ def _link(recorder: Recorder, caller: Caller, call: str, arguments: Arguments) -
             if target.lookup() is None:
                 recorder.policy.note_created(target.real_path())
             raise PassOn
-        recorder.catch_up(caller)
-        path = recorder.tree.path_of(parent, target.name)
-        try:
-            source = _make_link(caller, arguments, target)
-        except OSError as error:
-            recorder.record(caller, call, path, error=number_of(error))
-            return Failure(number_of(error))
-        _record_link(recorder, caller, call, parent, target, source)
+        with _link_source(recorder, caller, arguments) as source:
+            path = recorder.tree.path_of(parent, target.name)
+            recorder.intend(caller, call, source.shown, path, deed=Deed.LINK, node=source.node)
+            try:
+                source.link_to(target)
+            except OSError as error:
+                recorder.record(
+                    caller, call, source.shown, target_path=path, error=number_of(error)
+                )
+                return Failure(number_of(error))
+            _record_link(recorder, caller, call, parent, target, source.shown)
         return Value()
     finally:
         target.close()
 
 
-def _make_link(caller: Caller, arguments: Arguments, target: Place) -> bytes:
-    """Carry the link out; returns the source's path for people."""
+@dataclass(frozen=True, slots=True)
+class _LinkSource:
+    """What is to get one more name."""
+
+    path: bytes
+    directory: int | None
+    """Where ``path`` starts; None: it is a magic link, to be followed."""
+    node: NodeId | None
+    """None: it lies outside."""
+    shown: bytes
+
+    def link_to(self, target: Place) -> None:
+        os.link(
+            self.path,
+            target.argument,
+            src_dir_fd=self.directory,
+            dst_dir_fd=target.directory,
+            follow_symlinks=self.directory is None,
+        )
+
+
+@contextmanager
+def _link_source(recorder: Recorder, caller: Caller, arguments: Arguments) -> Iterator[_LinkSource]:
     path = caller.string(arguments[1])
     flags = arguments[4] & 0xFFFFFFFF
     rewritten = caller.rewritten(path)
@@ -216,31 +246,24 @@ def _make_link(caller: Caller, arguments: Arguments, target: Place) -> bytes:
         else:
             copy = caller.copy(arguments[0])
         try:
-            os.link(
-                b"/proc/self/fd/%d" % copy,
-                target.argument,
-                dst_dir_fd=target.directory,
-                follow_symlinks=True,
-            )
-            return b"(unnamed)"
+            node = recorder.tree.linkable(os.fstat(copy))
+            shown = b"(unnamed)" if node is None else recorder.tree.path(node)
+            yield _LinkSource(b"/proc/self/fd/%d" % copy, None, node, shown)
         finally:
             os.close(copy)
+        return
     source = caller.place(arguments[0], path, follow=bool(flags & _AT_SYMLINK_FOLLOW))
     try:
-        os.link(
-            source.argument,
-            target.argument,
-            src_dir_fd=source.directory,
-            dst_dir_fd=target.directory,
-            follow_symlinks=False,
-        )
-        return source.real_path()
+        status = source.lookup()
+        node = None if status is None else recorder.tree.linkable(status)
+        shown = source.real_path() if node is None else recorder.tree.path(node)
+        yield _LinkSource(source.argument, source.directory, node, shown)
     finally:
         source.close()
 
 
 def _record_link(
-    recorder: Recorder, caller: Caller, call: str, parent: NodeId, target: Place, source: bytes
+    recorder: Recorder, caller: Caller, call: str, parent: NodeId, target: Place, shown: bytes
 ) -> None:
     tree = recorder.tree
     path = tree.path_of(parent, target.name)
@@ -248,9 +271,8 @@ def _record_link(
     node = tree.linked(status) if status is not None else None
     if node is None:
         effects = arrival(tree, parent, target, replaced=False)
-        recorder.record(caller, call, source, *effects, target_path=path)
+        recorder.record(caller, call, shown, *effects, target_path=path)
         return
-    shown = tree.path(node)
     tree.link(parent, target.name, node)
     recorder.record(
         caller,
@@ -288,8 +310,8 @@ def _unlink(
             if not directory or _is_empty(place):
                 recorder.policy.overwrite(place.real_path(), place.lookup(), "remove")
             raise PassOn
-        recorder.catch_up(caller)
         path = recorder.tree.path_of(parent, place.name)
+        recorder.intend(caller, call, path, deed=Deed.REMOVE)
         try:
             (os.rmdir if directory else os.unlink)(place.argument, dir_fd=place.directory)
         except OSError as error:

@@ -10,6 +10,7 @@ from pytest_checkpoint.record.reply import PassOn, Reply
 
 Arguments = tuple[int, ...]
 
+_REACHING = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
 _MOST = 128  # sizeof(struct sockaddr_storage)
 
 
@@ -18,6 +19,8 @@ def connect(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     raw = bytes(caller.memory([(arguments[1], min(length, _MOST))]))
     family = int.from_bytes(raw[:2], "little")
     port = int.from_bytes(raw[2:4], "big")
+    if family in _REACHING:
+        recorder.policy.connected = True
     if family == socket.AF_INET and len(raw) >= 8:
         recorder.policy.connect(socket.inet_ntop(socket.AF_INET, raw[4:8]), port)
     elif family == socket.AF_INET6 and len(raw) >= 24:

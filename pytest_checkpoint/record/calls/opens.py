@@ -9,6 +9,7 @@ from typing import Final
 
 from pytest_checkpoint.record.caller import AT_FDCWD, Caller, Place, is_regular
 from pytest_checkpoint.record.calls.sizes import check_cut
+from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Create, CreateUnnamed, NodeKind, Truncate
 from pytest_checkpoint.record.recorder import Recorder, number_of, touched
 from pytest_checkpoint.record.reply import CannotRecord, Descriptor, Failure, PassOn, Reply, failing
@@ -20,6 +21,7 @@ Arguments = tuple[int, ...]
 _TMPFILE: Final = os.O_TMPFILE
 _MAY_BLOCK: Final = (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
 _CHANGING: Final = os.O_CREAT | os.O_TRUNC
+_EXCLUSIVE: Final = os.O_CREAT | os.O_EXCL
 
 
 def open_(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -105,8 +107,13 @@ def _open_inside(
     status = place.lookup()
     if status is not None and stat.S_IFMT(status.st_mode) in _MAY_BLOCK:
         raise PassOn  # nothing is changed
-    recorder.catch_up(caller)
     path = recorder.tree.path_of(parent, place.name)
+    cut = status if status is not None and _cuts(status, flags) else None
+    node = recorder.tree.file(cut) if cut is not None else None
+    if node is not None:
+        _intend_cut(recorder, caller, call, node)
+    else:
+        recorder.intend(caller, call, path, deed=_deed(status, flags))
     try:
         with caller.creating(umask_varies=recorder.umask_varies and status is None):
             file = os.open(place.argument, flags & ~os.O_CLOEXEC, mode, dir_fd=place.directory)
@@ -124,15 +131,31 @@ def _open_inside(
             *recorder.made(node, now),
             touched(parent, place.directory),
         )
-    elif flags & os.O_TRUNC and is_regular(status) and status.st_size:
-        known = recorder.tree.file(status)
-        if known is None:
-            raise CannotRecord(
-                f"{printable(path)} was cut, but how it came to be there was not seen: it was "
-                "made by a process that does not belong to the job"
-            )
-        _record_cut(recorder, caller, call, known, file)
+    elif node is not None:
+        _record_cut(recorder, caller, call, node, file)
+    elif cut is not None:
+        raise CannotRecord(
+            f"{printable(path)} was cut, but how it came to be there was not seen: it was "
+            "made by a process that does not belong to the job"
+        )
     return Descriptor(file, bool(flags & os.O_CLOEXEC))
+
+
+def _cuts(status: os.stat_result, flags: int) -> bool:
+    """Whether an open with these flags empties what is there."""
+    exclusive = flags & _EXCLUSIVE == _EXCLUSIVE
+    return bool(flags & os.O_TRUNC and is_regular(status) and status.st_size and not exclusive)
+
+
+def _deed(status: os.stat_result | None, flags: int) -> Deed:
+    """Of an open that cuts nothing."""
+    if status is None or flags & _EXCLUSIVE == _EXCLUSIVE:
+        return Deed.MAKE
+    return Deed.OPEN if flags & (os.O_WRONLY | os.O_RDWR) else Deed.LOOK
+
+
+def _intend_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId) -> None:
+    recorder.intend(caller, call, recorder.tree.path(node), deed=Deed.RESIZE, node=node)
 
 
 def _record_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId, file: int) -> None:
@@ -155,7 +178,10 @@ def _reopen(recorder: Recorder, caller: Caller, call: str, path: bytes, flags: i
         check_cut(recorder, path, status, 0)
     if node is None or not flags & os.O_TRUNC:
         raise PassOn
-    recorder.catch_up(caller)
+    if status.st_size:
+        _intend_cut(recorder, caller, call, node)
+    else:
+        recorder.intend(caller, call, recorder.tree.path(node), deed=Deed.OPEN, node=node)
     try:
         file = os.open(path, flags & ~(os.O_CLOEXEC | os.O_NOFOLLOW | os.O_EXCL))
     except OSError as error:
@@ -180,13 +206,15 @@ def _open_unnamed(
         node_of_parent = recorder.tree.directory((parent.st_dev, parent.st_ino))
         if node_of_parent is None:
             raise PassOn
-        recorder.catch_up(caller)
+        path = recorder.tree.path(node_of_parent)
+        recorder.intend(caller, call, path, deed=Deed.MAKE)
         try:
             with caller.creating(umask_varies=recorder.umask_varies):
                 file = os.open(
                     b"/proc/self/fd/%d" % handle, flags & ~(os.O_CLOEXEC | os.O_NOFOLLOW), mode
                 )
         except OSError as error:
+            recorder.record(caller, call, path, error=number_of(error))
             return Failure(number_of(error))
     finally:
         os.close(handle)
@@ -195,7 +223,7 @@ def _open_unnamed(
     recorder.record(
         caller,
         call,
-        recorder.tree.path(node_of_parent),
+        path,
         CreateUnnamed(node, stat.S_IMODE(now.st_mode)),
         *recorder.made(node, now),
     )

@@ -9,6 +9,7 @@ import os
 from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.caller import AT_FDCWD, Caller, is_regular
 from pytest_checkpoint.record.calls.data import allowed, too_big, writable
+from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Allocate, Truncate
 from pytest_checkpoint.record.policy import Refused
 from pytest_checkpoint.record.recorder import Recorder, number_of
@@ -32,7 +33,7 @@ def ftruncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
         if node is None:
             check_cut(recorder, b"/proc/self/fd/%d" % copy, status, size)
             raise PassOn
-        recorder.catch_up(caller)
+        _intend_resize(recorder, caller, "ftruncate", node, size)
         return _resize(recorder, caller, "ftruncate", node, copy, size)
     finally:
         os.close(copy)
@@ -61,7 +62,7 @@ def truncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
             check_cut(recorder, path, status, size)
         if node is None or size >> 63:
             raise PassOn
-        recorder.catch_up(caller)
+        _intend_resize(recorder, caller, "truncate", node, size)
         try:
             file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -74,6 +75,12 @@ def truncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
             os.close(file)
     finally:
         os.close(handle)
+
+
+def _intend_resize(recorder: Recorder, caller: Caller, call: str, node: NodeId, size: int) -> None:
+    recorder.intend(
+        caller, call, recorder.tree.path(node), deed=Deed.RESIZE, node=node, length=size
+    )
 
 
 def _resize(
@@ -100,17 +107,22 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
     try:
         status = os.fstat(copy)
         node = recorder.file(status)
-        if node is None:
+        if node is None or not writable(fcntl.fcntl(copy, fcntl.F_GETFL)):
             raise PassOn
         if mode & (_COLLAPSE | _INSERT):
             return Failure(errno.EOPNOTSUPP)  # as on tmpfs: callers must have another way
-        recorder.catch_up(caller)
+        if not length or offset >> 63 or length >> 63:
+            raise PassOn  # the kernel refuses it
         path = recorder.tree.path(node)
+        deed = Deed.CLEAR if mode & _PUNCH_HOLE else Deed.ALLOCATE
+        recorder.intend(
+            caller, "fallocate", path, deed=deed, node=node, start=offset, length=length
+        )
         end = offset + length
         if not mode & _KEEP_SIZE and allowed(caller, status.st_size, end) < end:
             return too_big(recorder, caller, "fallocate", path)
         try:
-            kernel.fallocate(copy, mode, _signed(offset), _signed(length))
+            kernel.fallocate(copy, mode, offset, length)
         except OSError as error:
             recorder.record(caller, "fallocate", path, error=number_of(error))
             return Failure(number_of(error))
@@ -127,7 +139,3 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
         return Value()
     finally:
         os.close(copy)
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number

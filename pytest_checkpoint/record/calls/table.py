@@ -7,6 +7,7 @@ from typing import Final
 
 from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.calls import (
+    closes,
     copies,
     creations,
     credentials,
@@ -17,6 +18,7 @@ from pytest_checkpoint.record.calls import (
     network,
     opens,
     sizes,
+    spaces,
 )
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import Reply
@@ -81,6 +83,9 @@ HANDLERS: Final[dict[str, Handler]] = {
     "mprotect": durability.mprotect,
     "msync": durability.msync,
     "connect": network.connect,
+    "close": closes.close,
+    "statfs": spaces.statfs,
+    "fstatfs": spaces.fstatfs,
     "umask": credentials.umask,
     "setuid": credentials.user,
     "setgid": credentials.user,

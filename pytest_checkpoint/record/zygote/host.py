@@ -77,7 +77,7 @@ def _serve(channel: socket.socket, origin: Origin, slot: Path, lifeline: socket.
         for line in channel.makefile("rb"):
             request = Request.load(line)
             if not began:
-                interpreter.begin()
+                interpreter.begin(request.learned)
                 began = True
             interpreter.renew()
             start = partial(interpreter.start, _parsed(request), request)

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeGuard
 
-Wanted = tuple[str, tuple[str, ...]]
-"""A module, and the names taken ``from`` it (which may be modules themselves)."""
+Wanted = tuple[str, tuple[str, ...] | None]
+"""A module, and the names taken ``from`` it (which may be modules themselves).
+
+None: it was seen to be imported, perhaps without success.
+"""
 
 _MOST_BYTES: Final = 1 << 20
 _MOST_FILES: Final = 1000
@@ -58,6 +61,14 @@ class Imports:
             package = bool(found.files) and found.files[-1].name == "__init__.py"
             self._import(f"{name}.__main__" if package else name, (), is_main=True)
         return tuple(self._wanted)
+
+    def is_installed(self, name: str) -> bool:
+        """Whether it is found, and is none of the subject's own."""
+        top = name.partition(".")[0]
+        if top in self._builtin:
+            return False
+        found = self._find(top)
+        return found is not None and not found.own
 
     # --- reading ---
 

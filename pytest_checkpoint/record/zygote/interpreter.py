@@ -8,6 +8,7 @@ import platform
 import select
 import signal
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Never
@@ -78,24 +79,49 @@ class Interpreter:
         self._limits = limits
         self._slot = slot
         self._spared = spared
-        self._filter = seccomp_filter.program(native())
+        self._filters: dict[tuple[bool, bool], bytes] = {}
         self._process = 0
         self._children = 0
         self._version: tuple[int, ...] = ()
         self._path0: str | None = None
         self._unwanted: dict[str, str] = {}
+        self._learned: tuple[str, ...] = ()
+        self._dropped = 0
         self.story = ""
         """``python 3.11, 214 modules preloaded``."""
 
     # --- beginning and end ---
 
-    def begin(self) -> None:
-        """Start it and load the modules. :class:`Fresh` if its children would not be as new."""
-        while not self._begun():
+    def begin(self, learned: Sequence[str] = ()) -> None:
+        """Start it and load the modules. :class:`Fresh` if its children would not be as new.
+
+        ``learned``: further modules that the command is known to import; without them, if one of
+        them stands in the way.
+        """
+        self._learned = tuple(learned)
+        while not self._begun_as_far():
             self.end()
             if len(self._unwanted) >= _MOST_UNWANTED:
                 why = ", ".join(f"{name} {reason}" for name, reason in self._unwanted.items())
                 raise Fresh(f"too many of its modules cannot be loaded beforehand: {why}")
+
+    def _begun_as_far(self) -> bool:
+        """As :meth:`_begun`, but that learned modules never make it :class:`Fresh`."""
+        try:
+            if self._begun():
+                return True
+        except Fresh:
+            if not self._learned:
+                raise
+            self._learned = ()
+        stood_in_the_way = [name for name in self._unwanted if name in self._learned]
+        for name in stood_in_the_way:
+            del self._unwanted[name]
+        self._dropped += len(stood_in_the_way)
+        if self._dropped > _MOST_UNWANTED:
+            self._learned = ()
+        self._learned = tuple(name for name in self._learned if name not in stood_in_the_way)
+        return False
 
     def _begun(self) -> bool:
         """False: once more, without the module that has turned out to be unwanted."""
@@ -107,10 +133,18 @@ class Interpreter:
                 raise Fresh(
                     f"{about['implementation']} {_dotted(version)} is not known well enough"
                 )
-            chosen = [one for one in wanted(self._origin, about) if one[0] not in self._unwanted]
+            chosen = wanted(self._origin, about, self._learned)
+            chosen = [one for one in chosen if one[0] not in self._unwanted]
             self._control.send(marshal.dumps(chosen, 2))
             report = self._hear(_PRELOAD_S, "did not load its modules")
-            touched = watch.touched()
+            touched = None
+            while "asks" in report and touched is None:
+                touched = watch.touched()
+                self._control.send(b"yes" if touched is None else b"no")
+                report = self._hear(_PRELOAD_S, "did not load its modules")
+            touched = touched or watch.touched()
+            if touched is not None:
+                watch.remove_new()
         if "unwanted" in report:
             self._unwanted[report["unwanted"]] = report["why"]
             return False
@@ -166,7 +200,7 @@ class Interpreter:
         """Begin anew if it has had enough children. :class:`Fresh` if that fails."""
         if self._children >= MOST_CHILDREN:
             self.end()
-            self.begin()
+            self.begin(self._learned)
 
     def end(self) -> None:
         """Close its socket, which ends it; make sure."""
@@ -225,7 +259,7 @@ class Interpreter:
             "path0": self._path0,
             "module": command.module,
             "script": os.fsencode(self._script_name(command)),
-            "program": self._filter if request.filtered else b"",
+            "program": self._filter(request) if request.filtered else b"",
             "seccomp": kernel.SECCOMP[platform.machine()],
         }
         channel.settimeout(_FORK_S)
@@ -238,6 +272,14 @@ class Interpreter:
             said = message[1:].decode(errors="replace") or "it ended"
             raise CannotStart(f"a child of the warm interpreter could not start: {said}")
         return int(message), descriptors[0] if descriptors else None
+
+    def _filter(self, request: Request) -> bytes:
+        closes, free_space = request.watch_closes, request.room is not None
+        if (closes, free_space) not in self._filters:
+            self._filters[closes, free_space] = seccomp_filter.program(
+                native(), closes=closes, free_space=free_space
+            )
+        return self._filters[closes, free_space]
 
     def _script_name(self, command: PythonCommand) -> str:
         """What ``__file__`` is, and tracebacks say."""

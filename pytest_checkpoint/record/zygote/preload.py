@@ -35,12 +35,14 @@ def first_path(origin: Started, about: Mapping[str, Any]) -> str | None:
     return os.path.dirname(os.path.realpath(os.path.join(origin.directory, origin.script)))
 
 
-def wanted(origin: Started, about: Mapping[str, Any]) -> list[Wanted]:
-    """The installed modules that the command imports for certain, in order."""
+def wanted(origin: Started, about: Mapping[str, Any], learned: Iterable[str] = ()) -> list[Wanted]:
+    """The installed modules that the command imports for certain, in order; then the learned."""
     imports = Imports(_places(origin, about), about["builtin"])
     if origin.module is not None:
-        return list(imports.of_module(origin.module))
-    return list(imports.of_script(Path(origin.directory, origin.script or "")))
+        found = imports.of_module(origin.module)
+    else:
+        found = imports.of_script(Path(origin.directory, origin.script or ""))
+    return [*found, *((name, None) for name in learned if imports.is_installed(name))]
 
 
 def _places(origin: Started, about: Mapping[str, Any]) -> list[Place]:

@@ -12,6 +12,7 @@ if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _bare = dict(sys.modules)
@@ -54,7 +55,13 @@ def main(descriptor: int, output: int, untouched: "dict[str, Any]") -> None:
     wanted = control.recv(_MESSAGE)
     if not wanted:
         posix._exit(0)
-    control.send(marshal.dumps(_preload(marshal.loads(wanted), output), 2))
+
+    def is_untouched() -> bool:
+        control.send(marshal.dumps({"asks": "is the workspace untouched?"}, 2))
+        return control.recv(_MESSAGE) == b"yes"
+
+    report = _preload(marshal.loads(wanted), output, is_untouched)
+    control.send(marshal.dumps(report, 2))
     spaces = _holding_main()
     sys.path_importer_cache.clear()
     sys.path_importer_cache.update(_caches)
@@ -118,7 +125,11 @@ def _grandchild() -> bool:
 # --- before the first child ---
 
 
-def _preload(wanted: "list[tuple[str, tuple[str, ...]]]", output: int) -> "dict[str, Any]":
+def _preload(
+    wanted: "list[tuple[str, tuple[str, ...] | None]]",
+    output: int,
+    is_untouched: "Callable[[], bool]",
+) -> "dict[str, Any]":
     """Import what is wanted: how many modules that gave, or what speaks against it.
 
     ``unwanted``: a module that must be left out, in an interpreter started anew.
@@ -128,21 +139,42 @@ def _preload(wanted: "list[tuple[str, tuple[str, ...]]]", output: int) -> "dict[
     mask = posix.umask(0o077)
     posix.umask(mask)
     here = posix.getcwd()
+    before = _own_folders()
     for name, names in wanted:
+        above = name.rpartition(".")[0]
+        if names is None and above and above not in sys.modules:
+            continue  # it comes with its package
         try:
-            __import__(name, {}, {}, names, 0)
+            __import__(name, {}, {}, names or (), 0)
         except BaseException as error:  # noqa: BLE001 - said, whatever it is
+            if names is None and isinstance(error, ImportError):
+                continue  # the job has met this too, and has done without
             return {"unwanted": name, "why": f"raises {type(error).__name__}"}
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
         if _printed(output):
             return {"unwanted": name, "why": "prints when it is imported"}
+        if names is None and _own_folders() != before:
+            if not is_untouched():
+                return {"unwanted": name, "why": "looks into the workspace or TMPDIR"}
+            before = _own_folders()
     return {
         "modules": len([name for name in sys.modules if name not in _bare]),
         "names": sorted({name.partition(".")[0] for name in sys.modules if name not in _bare}),
         "why": _changed(mask, here) or _unfit(),
     }
+
+
+def _own_folders() -> "list[int | None]":
+    """When names were last made or removed in the folders that the job is given."""
+    times: list[int | None] = []
+    for variable in (b"CHECKPOINT_WORKSPACE", b"TMPDIR"):
+        try:
+            times.append(posix.stat(posix.environ[variable]).st_mtime_ns)
+        except (KeyError, OSError):
+            times.append(None)
+    return times
 
 
 def _holding_main() -> "list[tuple[dict[str, Any], str]]":

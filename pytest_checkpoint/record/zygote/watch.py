@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from pytest_checkpoint.record.operations import TEMPORARY
 from pytest_checkpoint.record.zygote.command import Fresh
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -29,11 +30,13 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._temporary = folder / os.fsdecode(TEMPORARY)
         self._names: dict[int, Path] = {}
 
     def __enter__(self) -> Self:
         # All are found first: the search itself opens what it looks into.
-        found = [Path(folder) for folder, _, _ in os.walk(self._folder)]
+        self._before = self._paths()
+        found = [path for path in self._before if path.is_dir() and not path.is_symlink()]
         self._descriptor = _checked(_libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         try:
             for folder in found:
@@ -54,15 +57,42 @@ class Watch:
     ) -> None:
         os.close(self._descriptor)
 
+    def _paths(self) -> list[Path]:
+        """The folder and all below it, folders before what is in them."""
+        paths = [self._folder]
+        for folder, folders, files in os.walk(self._folder):
+            paths += (Path(folder, name) for name in (*folders, *files))
+        return paths
+
+    def remove_new(self) -> None:
+        """What was not there at the beginning: made by whoever is not to begin after all."""
+        before = set(self._before)
+        for path in reversed(self._paths()):
+            if path not in before:
+                if path.is_dir() and not path.is_symlink():
+                    path.rmdir()
+                else:
+                    path.unlink()
+
     def touched(self) -> Path | None:
-        """The first thing that somebody has looked at, relative to the folder."""
+        """The first thing that somebody has looked at, relative to the folder.
+
+        A file made and removed in TMPDIR is nothing: ``tempfile`` finds out so where it may write.
+        """
         try:
             events = os.read(self._descriptor, _BUFFER)
         except BlockingIOError:
             return None
-        number, _, _, length = _EVENT.unpack_from(events)
-        name = os.fsdecode(events[_EVENT.size : _EVENT.size + length].rstrip(b"\0"))
-        return (self._names.get(number, self._folder) / name).relative_to(self._folder)
+        at = 0
+        while at < len(events):
+            number, _, _, length = _EVENT.unpack_from(events, at)
+            begin, at = at + _EVENT.size, at + _EVENT.size + length
+            name = os.fsdecode(events[begin:at].rstrip(b"\0"))
+            folder = self._names.get(number, self._folder)
+            tried = name and folder == self._temporary and not os.path.lexists(folder / name)
+            if not tried:
+                return (folder / name).relative_to(self._folder)
+        return None
 
 
 def _checked(result: int) -> int:

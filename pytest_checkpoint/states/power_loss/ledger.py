@@ -27,7 +27,7 @@ from pytest_checkpoint.states.history import History
 from pytest_checkpoint.states.power_loss.changes import DataChange, DataEffect, NameChange, Slot
 from pytest_checkpoint.states.power_loss.models import Persisted, Rules
 from pytest_checkpoint.tree.content import Content
-from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, NodeId
+from pytest_checkpoint.tree.image import Directory, File, Image, NodeId
 
 _SYNC_CALLS: Final = frozenset({"fsync", "fdatasync", "msync"})
 
@@ -240,15 +240,11 @@ class Ledger:
 
     def _note_failure(self, operation: Operation) -> None:
         """A failed sync: what it should have persisted stays lost until it is written again."""
-        if operation.call not in _SYNC_CALLS:
+        if operation.call not in _SYNC_CALLS or operation.node is None:
             return
-        node: NodeId | None = ROOT
-        for name in operation.path.split(b"/"):
-            node = None if node is None else self._now.get((node, name))
-        if node is not None:
-            self.failures[node].append(operation.step)
-            for change in self._pending_data.get(node, ()):
-                change.refused = not change.sets_size
+        self.failures[operation.node].append(operation.step)
+        for change in self._pending_data.get(operation.node, ()):
+            change.refused = not change.sets_size
 
 
 def _persist(changes: Iterable[NameChange], step: int) -> None:

@@ -12,7 +12,7 @@ nothing of the text is executed: classes are only looked up among those already 
 of kinds is in docs/values.md.
 """
 
-from checkpoint_runtime.codec.attachments import Attachment
+from checkpoint_runtime.codec.attachments import Attachment, name_of
 from checkpoint_runtime.codec.decoding import decode
 from checkpoint_runtime.codec.digests import digest
 from checkpoint_runtime.codec.encoding import Encoded, encode
@@ -28,4 +28,5 @@ __all__ = [
     "decode",
     "digest",
     "encode",
+    "name_of",
 ]

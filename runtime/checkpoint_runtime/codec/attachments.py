@@ -1,51 +1,90 @@
-"""Parts of a value that go to side files, named by what they hold."""
+"""Parts of a value that go to side files, named within it by what they hold."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
 from checkpoint_runtime.codec.problems import UnreadableValueError
 
+_PIECE_BYTES = 64 * 1024 * 1024
 _OWN_NAME = re.compile(r"[0-9a-f]{32}\.(safetensors|bin|txt|json)")
 
 
-@dataclass(frozen=True, slots=True)
 class Attachment:
     """A side file to write.
 
     The chunks may be views of the value's own memory, so that a tensor is not copied: write them
-    before anything changes the value, or the content does not fit the name.
+    before anything changes the value, or the content does not fit the name. Its digest, and with
+    that its name, are worked out when they are first asked for, or by :meth:`work_out` before.
     """
 
-    name: str
-    """The first 32 digits of the SHA-256, and ``.safetensors``, ``.bin``, ``.txt`` or ``.json``:
-    equal content has an equal name."""
-    data: tuple[bytes | memoryview, ...] = field(repr=False, compare=False)
-    """The content, in pieces of any size."""
-    size_bytes: int
-    sha256: str
-    """Hex, of the whole content."""
+    def __init__(self, suffix: str, chunks: Sequence[bytes | memoryview]) -> None:
+        """``suffix`` without its dot: ``safetensors``, ``bin``, ``txt`` or ``json``."""
+        self.suffix = suffix
+        self.data = tuple(chunks)
+        """The content, in pieces of any size."""
+        self.size_bytes = sum(memoryview(chunk).nbytes for chunk in self.data)
 
-    @classmethod
-    def of(cls, suffix: str, chunks: Sequence[bytes | memoryview]) -> Attachment:
-        """``suffix`` without its dot."""
+        self._sha256: str | None = None
+
+    @property
+    def sha256(self) -> str:
+        """Hex, of the whole content."""
+        if self._sha256 is None:
+            whole = hashlib.sha256()
+            for chunk in self.data:
+                whole.update(chunk)
+            self._sha256 = whole.hexdigest()
+        return self._sha256
+
+    def work_out(self, wanted: Callable[[], bool]) -> None:
+        """Work out the digest, in a thread say, unless nobody wants it any more.
+
+        :param wanted: is asked again after some tens of milliseconds of work.
+        """
         whole = hashlib.sha256()
-        for chunk in chunks:
-            whole.update(chunk)
-        sha256 = whole.hexdigest()
-        size_bytes = sum(memoryview(chunk).nbytes for chunk in chunks)
-        return cls(f"{sha256[:32]}.{suffix}", tuple(chunks), size_bytes, sha256)
+        for chunk in self.data:
+            view = memoryview(chunk)
+            for begin in range(0, view.nbytes, _PIECE_BYTES):
+                if not wanted():
+                    return
+                whole.update(view[begin : begin + _PIECE_BYTES])
+        self._sha256 = whole.hexdigest()
 
-    def chunks(self) -> Iterator[bytes | memoryview]:
-        """The content, piece by piece, to write one after the other."""
-        return iter(self.data)
+    @property
+    def name(self) -> str:
+        """What the value's text calls it: equal content has an equal name."""
+        return name_of(self.sha256, self.suffix)
 
     def content(self) -> bytes:
         """The whole content: a copy."""
         return b"".join(self.data)
+
+
+def name_of(sha256: str, suffix: str) -> str:
+    """The first 32 digits of a SHA-256, and the suffix."""
+    return f"{sha256[:32]}.{suffix}"
+
+
+def in_json(part: object) -> str:
+    """How an attachment stands in JSON: for the ``default`` of an encoder.
+
+    :raises TypeError: it is something else.
+    """
+    return _attachment(part).name
+
+
+def in_json_later(part: object) -> str:
+    """As :func:`in_json`, of the same length, while its content need not be known yet."""
+    return name_of("0" * 32, _attachment(part).suffix)
+
+
+def _attachment(part: object) -> Attachment:
+    if not isinstance(part, Attachment):
+        raise TypeError(f"{type(part).__name__} has no form in JSON")
+    return part
 
 
 def suffix_of(name: object) -> str:

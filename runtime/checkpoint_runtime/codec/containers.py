@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from checkpoint_runtime.codec.attachments import in_json
 from checkpoint_runtime.codec.places import Aside
 from checkpoint_runtime.codec.problems import UnreadableValueError
 from checkpoint_runtime.codec.reader import Body, Reader, expect
 from checkpoint_runtime.codec.texts import is_unicode
 from checkpoint_runtime.codec.writer import Writer
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, check_circular=False, separators=(",", ":"))
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, check_circular=False, separators=(",", ":"), default=in_json
+)
 
 
 def write_list(writer: Writer, value: list[object]) -> list[object]:

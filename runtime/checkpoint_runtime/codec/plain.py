@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
+from checkpoint_runtime.codec.attachments import in_json, in_json_later
 from checkpoint_runtime.codec.numbers import PLAIN_INTEGERS_BELOW
 from checkpoint_runtime.codec.places import MAX_DEPTH
 from checkpoint_runtime.codec.texts import SURELY_INLINE, is_unicode
@@ -21,10 +22,18 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-# No search for cycles: _are_plain() ends at a depth.
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(", ", ": ")
-)
+def _encoder(attachment: Callable[[object], str]) -> json.JSONEncoder:
+    # No search for cycles: _are_plain() ends at a depth.
+    return json.JSONEncoder(
+        ensure_ascii=False,
+        check_circular=False,
+        allow_nan=False,
+        separators=(", ", ": "),
+        default=attachment,
+    )
+
+
+_ENCODER, _DRAFTING = _encoder(in_json), _encoder(in_json_later)
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
@@ -42,6 +51,11 @@ def plain_text(value: object) -> str | None:
 def text_of(tree: object) -> str:
     """One line of JSON, of what the functions of the kinds returned."""
     return _ENCODER.encode(tree)
+
+
+def draft_of(tree: object) -> str:
+    """A text of the same length, for which nothing has to be known of the attachments' content."""
+    return _DRAFTING.encode(tree)
 
 
 def parse(text: str) -> Any:

@@ -25,7 +25,7 @@ def write_str(writer: Writer, value: str) -> object:
     if len(value) > SURELY_INLINE:
         content = value.encode("utf-8", "surrogatepass")
         if len(content) > LARGEST_INLINE_BYTES:
-            return writer.attach("txt", content)
+            return writer.attach("txt", content, value)
     if is_unicode(value):
         return value
     # JSON's own escapes would not do: it joins two halves of a pair that Python keeps apart.
@@ -59,7 +59,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 def write_bytes(writer: Writer, value: bytes) -> object:
     if len(value) > LARGEST_INLINE_BYTES:
-        return writer.attach("bin", value)
+        return writer.attach("bin", value, value)
     return {"$bytes": to_base64(value)}
 
 
@@ -71,7 +71,7 @@ def write_bytearray(writer: Writer, value: bytearray) -> object:
     # A copy: a bytearray that is viewed cannot change its length.
     content = bytes(value)
     if len(content) > LARGEST_INLINE_BYTES:
-        return {"$bytearray": writer.attach("bin", content)}
+        return {"$bytearray": writer.attach("bin", content, value)}
     return {"$bytearray": to_base64(content)}
 
 

@@ -14,6 +14,7 @@ from checkpoint_runtime.codec.tensor_file import RawTensor, tensor_file
 class Writer:
     """Handed to the function of each kind, which returns the JSON of one value.
 
+    In it stand, in place of their names, the attachments themselves: those names take long to tell.
     After a refusal it cannot be used any further.
     """
 
@@ -21,7 +22,8 @@ class Writer:
         """``dispatch`` calls the function for the kind of a value."""
         self._dispatch = dispatch
         self._steps: list[object] = []
-        self._attachments: dict[str, Attachment] = {}
+        self._attachments: list[Attachment] = []
+        self._of: dict[int, tuple[object, Attachment]] = {}
         self._tensors: dict[str, RawTensor] = {}
         self._nodes: list[dict[str, object]] = []
 
@@ -50,11 +52,16 @@ class Writer:
         # By identity: a key of the user's stands among the steps, and may compare as it likes.
         return any(step is Aside.KEY or step is Aside.ELEMENT for step in self._steps)
 
-    def attach(self, suffix: str, content: bytes | memoryview) -> dict[str, object]:
-        """The JSON that refers to a side file with this content."""
-        attachment = Attachment.of(suffix, [content])
-        self._attachments[attachment.name] = attachment
-        return {"$file": attachment.name}
+    def attach(self, suffix: str, content: bytes, of: object) -> dict[str, object]:
+        """The JSON that refers to a side file with this content.
+
+        :param of: the part of the value; one that stands in several places has one file.
+        """
+        known = self._of.get(id(of))
+        if known is None:
+            # The part is held, too: another one must not get its identity.
+            known = self._of[id(of)] = of, self._attached(Attachment(suffix, [content]))
+        return {"$file": known[1]}
 
     def put_in_tensor_file(self, node: dict[str, object], tensor: RawTensor) -> None:
         """``node`` gets the name of the file, and that of the tensor within, its place."""
@@ -69,8 +76,11 @@ class Writer:
     def finish(self) -> tuple[Attachment, ...]:
         """All side files. Only now do the nodes of tensors name theirs."""
         if self._tensors:
-            attachment = Attachment.of("safetensors", tensor_file(self._tensors))
-            self._attachments[attachment.name] = attachment
+            attachment = self._attached(Attachment("safetensors", tensor_file(self._tensors)))
             for node in self._nodes:
-                node["file"] = attachment.name
-        return tuple(self._attachments.values())
+                node["file"] = attachment
+        return tuple(self._attachments)
+
+    def _attached(self, attachment: Attachment) -> Attachment:
+        self._attachments.append(attachment)
+        return attachment

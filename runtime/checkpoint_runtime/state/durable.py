@@ -63,29 +63,30 @@ def sync_name(path: Path) -> None:
 
 
 def write_new_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
-    """Write a file whose name nobody knows yet: its data and its name are durable on return.
+    """Write a file whose name nobody knows yet: its data is durable on return.
 
-    A file of that name, left there by a crash, is removed first. No rename is needed: whoever is
-    told the name later finds it whole.
+    Its name is once its directory has been synced. A file of that name, left there by a crash, is
+    removed first: what a failed sync of it left in the cache would pass for written. No rename is
+    needed: whoever is told the name later finds the file whole.
     """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
+        descriptor = os.open(path, flags, 0o644)
+    except FileExistsError:
         path.unlink()
-    except FileNotFoundError:
-        pass  # the usual case: no crash left one
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, flags, 0o644)
     try:
         for chunk in chunks:
             write_all(descriptor, chunk)
         os.fsync(descriptor)
-    except OSError as error:
-        _remove_partial(path, error)
+    except BaseException as error:
+        remove_half(path, error)
         raise
     finally:
         os.close(descriptor)
-    sync_directory(path.parent)
 
 
-def _remove_partial(path: Path, error: OSError) -> None:
+def remove_half(path: Path, error: BaseException) -> None:
     """Give back the room that half a file takes: it may be what the next commit needs."""
     try:
         os.unlink(path)

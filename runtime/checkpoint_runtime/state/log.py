@@ -9,6 +9,7 @@ from typing import Self
 
 from checkpoint_runtime.errors import StateError, WorkspaceError
 from checkpoint_runtime.state import lines
+from checkpoint_runtime.state.collector import paused_collector
 from checkpoint_runtime.state.durable import NOT_WRITABLE, commit_error, sync_directory, write_all
 from checkpoint_runtime.state.fresh import LOG_NAME, require_fresh
 from checkpoint_runtime.state.records import History, Record, first_record, text_of
@@ -196,10 +197,11 @@ def _parsed(data: bytes, path: Path, pipeline: str) -> lines.Lines:
 
 def _history(found: lines.Lines, path: Path, pipeline: str) -> History:
     history = History(path, pipeline)
-    if not found.records:
+    if not found.bodies:
         require_fresh(path.parent)
-    for record in found.records:
-        history.take(record)
+    with paused_collector():
+        for record in found.records():
+            history.take(record)
     return history
 
 

@@ -32,7 +32,7 @@ from checkpoint_runtime.state.checks import count_in, list_in, name_in, text_in
 from checkpoint_runtime.state.facts import Done, Failure, Fingerprint, Item, Kept, SideFile
 from checkpoint_runtime.state.lines import KEEP
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Of the log; in its first record."""
 
 Record = Mapping[str, Any]
@@ -144,32 +144,34 @@ def _attempt(history: History, record: Record) -> None:
 
 def _done(history: History, record: Record) -> None:
     # A log of ten thousand stages is ten thousand of these: checked in place, not by a call each.
-    stage = record["done"]
-    items, took_s = record.get("items"), record["took_s"]
-    fingerprint = Fingerprint(
-        record["version"], record["inputs"], record["parameters"], record.get("made_of")
-    )
-    at = record["at"]
+    stage, at, took_s, digest = record["done"], record["at"], record["took_s"], record["digest"]
+    version, inputs, parameters = record["version"], record["inputs"], record["parameters"]
+    items, made_of = record.get("items"), record.get("made_of")
     if not (
-        type(stage) is str is type(fingerprint.version) is type(fingerprint.parameters) is type(at)
+        type(stage) is str is type(version) is type(parameters) is type(at) is type(digest)
         and stage
         and (type(took_s) is float or type(took_s) is int)
     ):
-        raise TypeError("a name, a version or a time is of another type")
-    for digest in fingerprint.inputs.values():
-        if type(digest) is not str:
-            raise TypeError(f"{digest!r} is not a digest")
-    made_of = fingerprint.items
+        raise TypeError("a name, a version, a digest or a time is of another type")
+    for given in inputs.values():
+        if type(given) is not str:
+            raise TypeError(f"{given!r} is not a digest")
     if (items is None) != (made_of is None) or (made_of is not None and type(made_of) is not str):
         raise TypeError("half of what tells of a mapped stage")
     if items is None:
         history.items.pop(stage, None)
     elif set(history.items.setdefault(stage, {})) != set(range(count_in(items))):
         raise ValueError(f"{items} items, and others are recorded")
-    history.forget_attempts(stage)
-    history.done[stage] = Done(_kept(history, record), fingerprint, items, at, took_s)
+    history.attempts.pop(stage, None)
+    history.failures.pop(stage, None)
+    files = _files(record) if "files" in record else _NO_FILES
+    # As Kept(…) does it, in half the time.
+    kept = _new(Kept, (record["value"], digest, files, history.lines))
+    fingerprint = _new(Fingerprint, (version, inputs, parameters, made_of))
+    history.done[stage] = _new(Done, (kept, fingerprint, items, at, took_s))
     if "next" in record:
-        _begin_next(history, record)
+        following = name_in(record["next"])
+        history.attempts[following] = history.attempts.get(following, 0) + 1
 
 
 def _item(history: History, record: Record) -> None:
@@ -236,24 +238,19 @@ def _parameters(history: History, record: Record) -> None:
     history.parameters = record["value"]
 
 
-def _begin_next(history: History, record: Record) -> None:
-    if "next" in record:
-        stage = name_in(record["next"])
-        history.attempts[stage] = history.attempts.get(stage, 0) + 1
-
-
 def _kept(history: History, record: Record) -> Kept:
-    digest, files = record["digest"], _NO_FILES
-    if type(digest) is not str:
-        raise TypeError(f"{digest!r} is not a digest")
-    if "files" in record:
-        files = {
-            name_in(name): SideFile(count_in(file["bytes"]), text_in(file["sha256"]))
-            for name, file in record["files"].items()
-        }
-    return Kept(record["value"], digest, files, history.lines)
+    files = _files(record) if "files" in record else _NO_FILES
+    return Kept(record["value"], text_in(record["digest"]), files, history.lines)
 
 
+def _files(record: Record) -> dict[str, SideFile]:
+    return {
+        name_in(name): SideFile(count_in(file["bytes"]), text_in(file["sha256"]))
+        for name, file in record["files"].items()
+    }
+
+
+_new: Final = tuple.__new__
 _NO_FILES: Final[Mapping[str, SideFile]] = MappingProxyType({})
 
 _HANDLERS: Final[Mapping[str, Callable[[History, Record], None]]] = {

@@ -1,23 +1,35 @@
-"""Side files: parts of values too large for a line of the log, named by what they hold.
+"""Side files: parts of values too large for a line of the log, named by that line.
 
-A side file is durable, its name too, before the record that names it with its size and digest is
-written. Until then nobody knows it: what a crash leaves of one is swept when the state is next
-opened for a run. It is never written a second time while something that is done refers to it.
+``line-42-1.bin`` is the first file that line 42 names, with its size and digest. So it can be
+written under its final name while what it holds is still being digested. It is durable, its name
+too, before that line is written. Until then nobody knows it: what a crash leaves of one is swept
+when the state is next opened for a run, or written anew. One that something done refers to is never
+written again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from checkpoint_runtime.codec import Attachment
 from checkpoint_runtime.errors import DamagedStateError, StateError
-from checkpoint_runtime.state.durable import commit_error, make_directory, write_new_file
+from checkpoint_runtime.state.digesting import Digesting
+from checkpoint_runtime.state.durable import (
+    commit_error,
+    make_directory,
+    remove_half,
+    sync_directory,
+    write_new_file,
+)
 from checkpoint_runtime.state.facts import SideFile
 from checkpoint_runtime.state.fresh import OWN_SIDE_FILE
 from checkpoint_runtime.state.fresh import VALUES_NAME as FOLDER_NAME
+from checkpoint_runtime.state.referred import Referred
 
 
 class SideFiles:
@@ -26,20 +38,52 @@ class SideFiles:
     def __init__(self, workspace: Path) -> None:
         self.folder = workspace / FOLDER_NAME
 
-    def write(self, attachments: Collection[Attachment], known: Mapping[str, SideFile]) -> None:
-        """Make attachments durable, those excepted that something done refers to already.
+    def write(
+        self, attachments: Sequence[Attachment], line: int, known: Referred
+    ) -> dict[str, Any]:
+        """Make attachments durable, and work out their digests meanwhile.
 
-        :raises CommitError: one of them is not durable.
+        One whose content stands in a file already, in one of ``known`` say, is not kept twice.
+
+        :param line: of the log, which will name them.
+        :param known: files that something done refers to.
+        :returns: how that line names them: ``files``, by name; nothing if there are none.
+        :raises CommitError: one of them is not durable. What was written of them is removed.
         """
-        for attachment in attachments:
-            if attachment.name in known:
-                continue
-            path = self.folder / attachment.name
-            try:
-                make_directory(self.folder)
-                write_new_file(path, attachment.chunks())
-            except OSError as error:
-                raise commit_error("write", path, error, attachment.size_bytes) from error
+        if not attachments:
+            return {}
+        names = list(_names(attachments, line, known))
+        with Digesting(attachments) as digesting:
+            self._write(names, attachments, digesting)
+        files: dict[str, dict[str, object]] = {}
+        here: dict[str, str] = {}
+        for name, attachment in zip(names, attachments, strict=True):
+            sha256 = attachment.sha256
+            kept = known.holding(sha256, attachment.suffix) or here.setdefault(
+                attachment.name, name
+            )
+            if kept != name:
+                self._remove(name)
+            files[kept] = {"bytes": attachment.size_bytes, "sha256": sha256}
+        return {"files": files}
+
+    def _write(
+        self, names: Sequence[str], attachments: Sequence[Attachment], digesting: Digesting
+    ) -> None:
+        path, written = self.folder, list[Path]()
+        try:
+            make_directory(path)
+            for name, attachment in zip(names, attachments, strict=True):
+                path = self.folder / name
+                write_new_file(path, _chunks(attachment, digesting))
+                written.append(path)
+            # Once for all of them: nobody is told a name before.
+            sync_directory(self.folder)
+        except OSError as error:
+            for half in written:
+                remove_half(half, error)
+            needed_bytes = sum(attachment.size_bytes for attachment in attachments)
+            raise commit_error("write", path, error, needed_bytes) from error
 
     def read(self, name: str, expected: SideFile) -> bytes:
         """The content of a side file, held against its digest.
@@ -77,7 +121,7 @@ class SideFiles:
             if size_bytes != expected.size_bytes:
                 raise self._other_size(path, size_bytes, expected)
 
-    def sweep(self, known: Mapping[str, SideFile]) -> None:
+    def sweep(self, known: Referred) -> None:
         """Remove what crashes left: files with a name of ours that nothing done refers to."""
         try:
             names = os.listdir(self.folder)
@@ -87,11 +131,14 @@ class SideFiles:
             raise StateError(self.folder, 0, f"cannot be read: {error.strerror}") from error
         for name in names:
             if OWN_SIDE_FILE.fullmatch(name) and name not in known:
-                path = self.folder / name
-                try:
-                    path.unlink()
-                except OSError as error:
-                    raise commit_error("remove", path, error, 0) from error
+                self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        path = self.folder / name
+        try:
+            path.unlink()
+        except OSError as error:
+            raise commit_error("remove", path, error, 0) from error
 
     def _own(self, name: str) -> str:
         if not OWN_SIDE_FILE.fullmatch(name):
@@ -109,3 +156,20 @@ class SideFiles:
             0,
             f"{size_bytes:,} bytes, where {expected.size_bytes:,} were committed",
         )
+
+
+def _names(attachments: Sequence[Attachment], line: int, known: Referred) -> Iterator[str]:
+    numbers = itertools.count(1)
+    for attachment in attachments:
+        for number in numbers:
+            name = f"line-{line}-{number}.{attachment.suffix}"
+            # Whatever a log says: a file that belongs to something is not written over.
+            if name not in known:
+                yield name
+                break
+
+
+def _chunks(attachment: Attachment, digesting: Digesting) -> Iterator[bytes | memoryview]:
+    # Not before the file is open: short calls, in turns with another thread, take long.
+    digesting.start()
+    yield from attachment.data

@@ -128,7 +128,7 @@ def test_a_missing_test_file_is_told_by_pytest(project: Project) -> None:
     "selection",
     [
         ("-k", "state-never-corrupt"),
-        ("-k", "etl and state"),
+        ("-k", "etl and never"),
         ("-m", "state_never_corrupt"),
         ("-m", "state-never-corrupt"),
         ("-m", "torn and not resume_skips_done and not no_partial_under_final_name"),

@@ -30,6 +30,7 @@ BAD = {
     "--checkpoint-keep=much": "--checkpoint-keep 'much' is no size: ",
     "--checkpoint-self-check=few": "'few' is not a whole number of 0 or more",
     "--checkpoint-attempts=0": "--checkpoint-attempts '0' is not a whole number of 1 or more",
+    "--checkpoint-depth=0": "--checkpoint-depth '0' is not a whole number of 1 or more",
     "--checkpoint-restart-ratio=1.5": "--checkpoint-restart-ratio '1.5' is no share of a run",
     "--checkpoint-tolerate=failed": "'failed': only 'inconclusive' can be tolerated",
     "--checkpoint-replay=etl": "'etl' is not SUBJECT::CONTRACT@OP.VARIANT",
@@ -105,6 +106,7 @@ def test_good_values_arrive(pytester: pytest.Pytester, plugin_arguments: list[st
         "--checkpoint-outputs=out/*",
         "--checkpoint-capability=stages",
         "--checkpoint-attempts=7",
+        "--checkpoint-depth=3",
         "--checkpoint-changed=python etl.py {workspace} --new 'a b'",
         "--checkpoint-changed=python etl.py {workspace} --newer",
     )
@@ -130,6 +132,7 @@ def test_good_values_arrive(pytester: pytest.Pytester, plugin_arguments: list[st
         ("python", "etl.py", "{workspace}", "--newer"),
     )
     assert options.attempts == 7
+    assert options.depth == 3
     assert subject.working_directory == pytester.path
 
 

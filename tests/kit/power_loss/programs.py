@@ -132,8 +132,9 @@ class Program:
     def fdatasync(self, path: str) -> None:
         self._do("fdatasync", path, Sync(self.nodes[path], data_only=True))
 
-    def failed_fsync(self, path: str) -> None:
-        self._do("fsync", path, error=5)
+    def failed_fsync(self, path: str, *, node: NodeId | None = None) -> None:
+        """``node``: of another file, which had this name."""
+        self._do("fsync", path, error=5, node=self.nodes[path] if node is None else node)
 
     def sync(self) -> None:
         self._do("sync", "", Sync(None, data_only=False))
@@ -181,7 +182,15 @@ class Program:
         parent = "" if str(at.parent) == "." else str(at.parent)
         return self.nodes[parent], at.name.encode()
 
-    def _do(self, call: str, path: str, *effects: Effect, target: str = "", error: int = 0) -> None:
+    def _do(
+        self,
+        call: str,
+        path: str,
+        *effects: Effect,
+        target: str = "",
+        error: int = 0,
+        node: NodeId | None = None,
+    ) -> None:
         self.operations.append(
             Operation(
                 step=len(self.operations) + 1,
@@ -190,6 +199,7 @@ class Program:
                 target_path=f"w/{target}".encode() if target else b"",
                 effects=effects,
                 error=error,
+                node=node,
             )
         )
 

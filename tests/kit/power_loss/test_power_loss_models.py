@@ -226,6 +226,51 @@ def test_a_failed_sync_persists_nothing_and_a_later_one_does_not_help(model: Mod
 
 
 @pytest.mark.parametrize("model", ALL)
+def test_a_failed_sync_leaves_names_as_they_were(model: Model) -> None:
+    program = Program(f=b"old")
+    program.create("new")
+    program.fsync("new")
+    program.fsync("")
+    program.create("g")
+    program.write("g", b"data")
+    program.failed_fsync("g")
+    trees = program.trees(model)
+    assert {"f": b"old", "new": b""} in trees
+    assert {"f": b"old", "new": b"", "g": b""} in trees
+    assert {"f": b"old", "new": b"", "g": b"data"} in trees
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_a_failed_sync_is_of_its_file_and_not_of_its_path(model: Model) -> None:
+    """Of a file that has lost its name to another one meanwhile."""
+    program = Program(f=b"old", g=b"new")
+    held = program.nodes["f"]
+    program.write("g", b"NEW", 0)
+    program.rename("g", "f")
+    program.fsync("")
+    program.failed_fsync("f", node=held)
+    program.fsync("f")
+    assert program.trees(model) == [{"f": b"NEW"}]
+    program.write("f", b"x", 0)
+    program.failed_fsync("f")
+    program.fsync("f")
+    assert sorted(found["f"] for found in program.trees(model)) == [b"NEW", b"xEW"]
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_what_is_written_after_a_failed_sync_is_synced_by_the_next(model: Model) -> None:
+    """And what was written before is not, in whatever order."""
+    program = Program(f=b"o" * 8192)
+    program.write("f", b"a" * 4096, 0)
+    program.failed_fsync("f")
+    program.write("f", b"b" * 4096, 4096)
+    program.fdatasync("f")
+    found = {(one[:1], one[-1:]) for one in contents(program, model) if one}
+    assert found >= {(b"o", b"b"), (b"a", b"b")}
+    assert {end for _, end in found} == {b"b"}
+
+
+@pytest.mark.parametrize("model", ALL)
 def test_sync_persists_everything(model: Model) -> None:
     program = Program(f=b"old")
     program.mkdir("d")

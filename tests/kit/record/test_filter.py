@@ -19,6 +19,7 @@ AARCH64 = Architecture("aarch64", 0xC00000B7, None, syscalls._AARCH64)
 BOTH = pytest.mark.parametrize("architecture", [X86_64, AARCH64], ids=lambda a: a.name)
 CONDITIONAL = {"open", "openat", "mmap", "mprotect", "ioctl"}
 REFUSED = {"io_uring_setup", "io_setup", "setxattrat", "removexattrat"}
+ON_REQUEST = {"close": "closes", "statfs": "free_space", "fstatfs": "free_space"}
 READS = {
     "x86_64": {"read": 0, "close": 3, "fstat": 5, "lseek": 8, "pread64": 17, "execve": 59},
     "aarch64": {"read": 63, "close": 57, "fstat": 80, "lseek": 62, "pread64": 67, "execve": 221},
@@ -26,12 +27,16 @@ READS = {
 
 
 def judge(
-    architecture: Architecture, number: int, *arguments: int, audit: int | None = None
+    architecture: Architecture,
+    number: int,
+    *arguments: int,
+    audit: int | None = None,
+    **wanted: bool,
 ) -> int:
     """What the filter returns for a call."""
     full = [*arguments, *[0xDEADBEEF00000000] * (6 - len(arguments))]
     data = struct.pack("=iIQ6Q", number, audit or architecture.audit, 0, *full)
-    code = list(struct.iter_unpack("=HBBI", seccomp_filter.program(architecture)))
+    code = list(struct.iter_unpack("=HBBI", seccomp_filter.program(architecture, **wanted)))
     assert len(code) <= 4096
     accumulator = position = 0
     while True:
@@ -54,7 +59,7 @@ def judge(
 @BOTH
 def test_every_call_with_a_handler_is_notified_and_no_other(architecture: Architecture) -> None:
     for name, number in architecture.numbers.items():
-        if name in CONDITIONAL:
+        if name in CONDITIONAL | ON_REQUEST.keys():
             continue
         expected = RET_ERRNO | errno.ENOSYS if name in REFUSED else RET_NOTIFY
         assert judge(architecture, number) == expected, name
@@ -62,6 +67,19 @@ def test_every_call_with_a_handler_is_notified_and_no_other(architecture: Archit
     known = set(architecture.numbers.values())
     for number in set(range(480)) - known:
         assert judge(architecture, number) == RET_ALLOW, number
+
+
+@BOTH
+@pytest.mark.parametrize("name", ON_REQUEST)
+def test_some_are_notified_only_where_that_is_asked_for(
+    architecture: Architecture, name: str
+) -> None:
+    number = architecture.numbers[name]
+    assert number in by_number(architecture)
+    assert judge(architecture, number) == RET_ALLOW
+    assert judge(architecture, number, **{ON_REQUEST[name]: True}) == RET_NOTIFY
+    (other,) = set(ON_REQUEST.values()) - {ON_REQUEST[name]}
+    assert judge(architecture, number, **{other: True}) == RET_ALLOW
 
 
 @BOTH

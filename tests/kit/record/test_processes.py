@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import supervisor
+from pytest_checkpoint.record.faults import Injection, Room, SignalAt
 from pytest_checkpoint.record.request import Request, Result
 
 if TYPE_CHECKING:
@@ -252,6 +254,13 @@ def test_results_survive_their_journey(runner: Runner) -> None:
     assert Result.load(result.dump()) == result
     request = runner.request((sys.executable, "\udcff"), kill_at=3)
     assert Request.load(json.dumps(json.loads(request.dump())).encode()) == request
+    faulted = dataclasses.replace(
+        request,
+        injection=Injection(call="write", path="\\xff", short=True),
+        room=Room(blocks=3, under="d"),
+        signal=SignalAt(step=3, number=15, grace_s=0.5),
+    )
+    assert Request.load(faulted.dump()) == faulted
 
 
 def test_what_was_missing_a_moment_ago_does_not_appear_unseen(runner: Runner) -> None:

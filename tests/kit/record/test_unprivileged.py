@@ -21,6 +21,7 @@ sys.path[:0] = [sys.argv[1]]
 from pathlib import Path
 from pytest_checkpoint.record import abilities
 from pytest_checkpoint.record.client import SlotClient, environment
+from pytest_checkpoint.record.faults import Room
 from pytest_checkpoint.record.journal import load
 from pytest_checkpoint.record.request import Request
 from pytest_checkpoint.states.timeline import Timeline
@@ -63,8 +64,17 @@ with SlotClient(base) as client:
     client.run(Request(
         command=("/bin/sh", "-c", "cd $CHECKPOINT_WORKSPACE; mkdir -p c/d/e; chmod 0 c/d c"),
         working_directory="/", environment=environment(client, keep_tmpdir=False), deadline_s=60))
+    restore(empty, client.path, exclude=events)
+    full = client.run(Request(
+        command=("/bin/sh", "-c", "head -c 20000 /dev/zero > $CHECKPOINT_WORKSPACE/a || echo full"),
+        working_directory="/", environment=environment(client, keep_tmpdir=False), deadline_s=60,
+        room=Room(blocks=2, real=True)))
+    assert full.output == "full\\n", full
+    assert (client.workspace / "a").stat().st_size == 8192
+    which = full.real_room or full.no_real_room
+    assert which.startswith(("a tmpfs of 2 blocks", "no file system may be mounted here")), which
 assert not base.parent.exists()
-print("as nobody:", whole.steps)
+print("as nobody:", whole.steps, which)
 """
 
 

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from checkpoint_runtime import codec
+from checkpoint_runtime.codec import attachments
 from checkpoint_runtime.codec.attachments import Attachment
+from checkpoint_runtime.codec.kinds import write
+from checkpoint_runtime.codec.writer import Writer
 from tests.runtime.values.exactness import is_same, there_and_back
 
 KIB = 1024
@@ -33,8 +36,9 @@ def test_long_text_and_bytes_go_to_a_file(value: object, suffix: str, content: b
     encoded = codec.encode({"log": value})
     [attachment] = encoded.attachments
     sha256 = hashlib.sha256(content).hexdigest()
-    assert attachment == Attachment(f"{sha256[:32]}.{suffix}", (), len(content), sha256)
-    assert b"".join(attachment.chunks()) == attachment.content() == content
+    assert (attachment.name, attachment.sha256) == (f"{sha256[:32]}.{suffix}", sha256)
+    assert attachment.size_bytes == len(content)
+    assert b"".join(attachment.data) == attachment.content() == content
     assert encoded.text == f'{{"log": {{"$file": "{sha256[:32]}.{suffix}"}}}}'
     assert is_same(there_and_back({"log": value}), {"log": value})
 
@@ -58,10 +62,57 @@ def test_bytes_are_not_copied() -> None:
     assert attachment.data[0] is value
 
 
-def test_equal_content_is_one_file() -> None:
-    value = {"a": "x" * 70 * KIB, "b": ["x" * 70 * KIB]}
+@pytest.mark.parametrize("part", ["x" * 70 * KIB, b"x" * 70 * KIB, bytearray(70 * KIB)])
+def test_what_stands_in_several_places_is_one_file(part: object) -> None:
+    value = {"a": part, "b": [part]}
     assert len(codec.encode(value).attachments) == 1
     assert there_and_back(value) == value
+
+
+def test_a_part_is_not_taken_for_one_that_is_gone() -> None:
+    """Which was made for the moment: the next one may get its place in memory."""
+    writer = Writer(write)
+    for content in (b"one", b"two", b"three"):
+        writer.attach("bin", content, object())
+    assert [one.content() for one in writer.finish()] == [b"one", b"two", b"three"]
+
+
+def test_equal_content_has_one_name() -> None:
+    value = {"a": "x" * 70 * KIB, "b": ("y" + "x" * 70 * KIB)[1:]}
+    one, other = codec.encode(value).attachments
+    assert one.name == other.name
+    assert there_and_back(value) == value
+
+
+def test_nothing_is_digested_before_the_text_is_asked_for() -> None:
+    value = bytes(70 * KIB)
+    encoded = codec.encode({"a": value, "b": 1.5, "c": [(value, 2)]})
+    [attachment] = encoded.attachments
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashlib, "sha256", None)
+        with pytest.raises(TypeError):
+            _ = encoded.text
+    assert attachment.name in encoded.text
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_a_digest_is_worked_out_beforehand_as_long_as_it_is_wanted(
+    pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachments, "_PIECE_BYTES", 2)
+    content: list[bytes | memoryview] = [b"one", memoryview(b" two"), b""]
+    sha256 = hashlib.sha256(b"one two").hexdigest()
+    for wanted in (True, False):
+        attachment = Attachment("bin", content)
+        attachment.work_out(iter([True] * pieces + [wanted] * 10).__next__)
+        with monkeypatch.context() as patch:
+            patch.setattr(hashlib, "sha256", None)
+            if wanted:
+                assert attachment.sha256 == sha256
+            else:
+                with pytest.raises(TypeError):
+                    _ = attachment.sha256
+        assert attachment.sha256 == sha256
 
 
 @pytest.mark.parametrize("more", [None, (1, 2), {3: b"x" * 70 * KIB}], ids=["plain", "tag", "file"])

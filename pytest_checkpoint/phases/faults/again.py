@@ -1,0 +1,118 @@
+"""One trial of these kinds made again: to see whether its failure repeats, or for a replay."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from functools import cached_property
+from typing import Final
+
+from checkpoint_contracts import CATALOGUE
+from checkpoint_contracts.evidence import Trial, TrialKind
+from checkpoint_contracts.trial import Shown
+from checkpoint_contracts.tried import TrialContract
+from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.faults import aftermath, errors, rooms, signals
+from pytest_checkpoint.phases.faults.aftermath import Crash
+from pytest_checkpoint.phases.faults.conduct import Conducted, Faulty
+from pytest_checkpoint.phases.faults.litter import Litter
+from pytest_checkpoint.phases.faults.planned import KINDS, PlannedFault, base_of
+from pytest_checkpoint.states.source import StateSource
+from pytest_checkpoint.states.timeline import State
+
+
+class FaultsAgain:
+    """Those of one subject. All start fresh."""
+
+    def __init__(self, bench: Bench, control: Control, source: StateSource) -> None:
+        self._bench: Final = bench
+        self._control: Final = control
+        self._source: Final = source
+
+    @cached_property
+    def _litter(self) -> Litter:
+        return Litter(self._bench, self._control, self._source)
+
+    def again_as(self, seen: Trial) -> tuple[Trial, State]:
+        """The same trial, and what its run left, or the crash after it."""
+        contract = next(
+            one.id
+            for one in CATALOGUE.values()
+            if isinstance(one, TrialContract) and seen.kind in one.kinds
+        )
+        try:
+            return self.again(contract, seen.point.id, longer=seen.hung)
+        except UserError:
+            # The closes of a run are counted anew, and this one had others: it did not fire.
+            not_fired = dataclasses.replace(seen, legs=seen.legs[:1], check=None, shown=Shown())
+            return not_fired, self._control.start
+
+    def again(self, contract: str, point_id: str, *, longer: bool) -> tuple[Trial, State]:
+        """The trial of this id, and what its run left, or the crash after it.
+
+        ``longer``: with the deadline of a hang's replay. UserError if the contract has none such.
+        """
+        base, then = base_of(point_id)
+        planned = self._find(contract, base)
+        if planned.kind is TrialKind.CRASH_LOOP:
+            return self._litter.conduct(planned)
+        deadlines = self._control.deadlines
+        faulty = Faulty(self._bench, self._control, deadlines.for_a_hang() if longer else deadlines)
+        made = faulty.conduct(planned)
+        if made.no_room:
+            raise UserError(f"{point_id} needs a real file system of its own: {made.no_room}")
+        if not then:
+            return made.trial, made.left
+        crash = self._find_crash(planned, made, point_id)
+        if crash is None:
+            # It came to nothing of the kind this time: a run that was not resumed shows nothing.
+            trial = dataclasses.replace(made.trial, legs=made.trial.legs[:1], check=None)
+            return trial, made.left
+        return aftermath.resumed(faulty, made, crash), crash.state
+
+    def _find(self, contract: str, point_id: str) -> PlannedFault:
+        judge = CATALOGUE[contract]
+        kinds = judge.kinds if isinstance(judge, TrialContract) else ()
+        number, _, variant = point_id.partition(".")
+        found = self._found(kinds, int(number), variant) if number.isdigit() else None
+        if found is None:
+            raise UserError(
+                f"there is no trial {point_id} of {contract}: copy the replay line from a failure "
+                "of this recording"
+            )
+        return found
+
+    def _found(self, kinds: Collection[TrialKind], step: int, variant: str) -> PlannedFault | None:
+        recording = self._control.recording
+        operations = recording.operations
+        if TrialKind.NO_SPACE in kinds:
+            return rooms.find_room(recording, variant) if step == 0 else None
+        if TrialKind.IO_ERROR in kinds:
+            faulty = Faulty(self._bench, self._control)
+            closes = faulty.closes() if errors.wants_closes(variant) else ()
+            return errors.find_error(operations, closes, step, variant)
+        if TrialKind.SIGNALLED in kinds:
+            return signals.find_signal(operations, step, variant, self._bench.options.grace_s)
+        if TrialKind.CRASH_LOOP in kinds:
+            return self._litter.find(step, variant)
+        return None
+
+    def _find_crash(self, planned: PlannedFault, made: Conducted, point_id: str) -> Crash | None:
+        shown = made.trial.shown
+        if shown is None or shown.step is None:
+            return None
+        every = len(self._source.operations) * 100
+        crashes = (
+            aftermath.kills(made, frozenset(), most=every)
+            if planned.kind is TrialKind.SIGNALLED
+            else aftermath.losses(made, self._source.model, frozenset(), most=every)
+        )
+        return next((one for one in crashes if one.point.id == point_id), None)
+
+
+def is_fault(contract: str) -> bool:
+    """Whether its trials are of these kinds."""
+    judge = CATALOGUE[contract]
+    return isinstance(judge, TrialContract) and any(kind in KINDS for kind in judge.kinds)

@@ -1,0 +1,296 @@
+"""All faults that answer, tried on one subject: what covers an operation first, then the rest.
+
+A run with a fault, its resume and its check may start warm, as resumes of crash states do. What a
+warm one shows to be broken is made again with fresh processes before it counts, once for each
+cause: if it does not show there, nothing that started warm is believed (:class:`DoubtedWarmth`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Final
+
+from checkpoint_contracts import CATALOGUE
+from checkpoint_contracts.evidence import Coverage, CrashPoint, Evidence, Fault, Trial, TrialKind
+from checkpoint_contracts.no_space import REAL
+from checkpoint_contracts.tried import TrialContract, unusable
+from checkpoint_contracts.wording import counted
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.faults import aftermath, errors, rooms, signals
+from pytest_checkpoint.phases.faults.aftermath import Crash
+from pytest_checkpoint.phases.faults.conduct import Conducted, Faulty
+from pytest_checkpoint.phases.faults.litter import Litter
+from pytest_checkpoint.phases.faults.planned import KINDS, PlannedFault
+from pytest_checkpoint.states.source import StateSource
+
+_HANGS_KNOWN: Final = 2
+"""After so many hangs at one operation its further trials are left out."""
+_SIGNALS_CRASHED: Final = 4
+"""Runs with each signal that are crashed before their grace is over, unless all are."""
+
+
+class DoubtedWarmth(Exception):
+    """A failure of a warm start that a fresh one does not show."""
+
+    def __init__(self, where: CrashPoint) -> None:
+        super().__init__(where.operation)
+        self.where = where
+
+
+class FaultTrials:
+    """Those of some kinds, of one subject."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        control: Control,
+        source: StateSource,
+        kinds: Collection[TrialKind],
+        *,
+        warm: bool,
+    ) -> None:
+        """``warm``: what may start warm does."""
+        self.made: Final[list[Trial]] = []
+        self.notes: Final[list[str]] = []
+        self._bench: Final = bench
+        self._control: Final = control
+        self._source: Final = source
+        self._warm: Final = warm
+        self._faulty: Final = Faulty(bench, control)
+        self._needed: Final[dict[TrialKind, list[PlannedFault]]] = {}
+        self._others: Final[dict[TrialKind, list[PlannedFault]]] = {}
+        self._totals: Final[Counter[TrialKind]] = Counter()
+        self._crashes: Final[dict[TrialKind, list[CrashPoint]]] = {}
+        """Of the kinds that come with others: all that were found."""
+        self._kinds: Final = tuple(kind for kind in KINDS if kind in kinds)
+        self._left_out: Final[list[PlannedFault]] = []
+        self._hangs: Final[Counter[str]] = Counter()
+        self._crashed: Final[Counter[str]] = Counter()
+        self._seen: Final[set[bytes]] = set()
+        """Keys of states after a failed sync that were resumed."""
+        self._undisturbed: frozenset[bytes] | None = None
+        self._confirmed: Final[set[tuple[str, str, object]]] = set()
+        """Causes that showed with fresh processes."""
+        self._rooms: Final[list[str]] = []
+        self._no_room = ""
+        for kind in self._kinds:
+            self._plan(kind)
+
+    def _plan(self, kind: TrialKind) -> None:
+        options = self._bench.options
+        recording, exhaustive = self._control.recording, options.exhaustive
+        others: list[PlannedFault] = []
+        match kind:
+            case TrialKind.NO_SPACE:
+                needed, others, total = rooms.planned_rooms(
+                    recording, seed=options.seed, most=options.max_states, exhaustive=exhaustive
+                )
+            case TrialKind.IO_ERROR:
+                closes = self._faulty.closes()
+                if not closes:
+                    self.notes.append(
+                        "no close was made to fail: an undisturbed run, to see where files are "
+                        "closed, did not exit 0"
+                    )
+                operations = recording.operations
+                needed, others = errors.planned_errors(operations, closes, exhaustive=exhaustive)
+                total = errors.count_of(operations, closes)
+            case TrialKind.SIGNALLED:
+                needed = signals.planned_signals(recording.operations, options.grace_s)
+                total = len(needed)
+            case TrialKind.CRASH_LOOP:
+                needed, total = self._litter.planned(exhaustive=exhaustive)
+            case _:
+                self._crashes[kind] = []
+                return
+        self._needed[kind], self._others[kind], self._totals[kind] = needed, others, total
+
+    @cached_property
+    def _litter(self) -> Litter:
+        return Litter(self._bench, self._control, self._source)
+
+    @property
+    def count(self) -> int:
+        """How many are planned."""
+        return sum(map(len, (*self._needed.values(), *self._others.values())))
+
+    # --- trying ---
+
+    def needed(self) -> list[Iterator[None]]:
+        """What covers every operation, a piece of work for each kind; each step is a trial."""
+        return [self._work(planned) for planned in self._needed.values()]
+
+    def others(self) -> list[Iterator[None]]:
+        """The rest."""
+        return [self._work(planned) for planned in self._others.values() if planned]
+
+    def _work(self, planned: list[PlannedFault]) -> Iterator[None]:
+        for one in planned:
+            if self._hangs[one.point.signature] >= _HANGS_KNOWN:
+                self._left_out.append(one)
+                continue
+            if one.kind is TrialKind.CRASH_LOOP:
+                self.made.append(self._kill_in_a_row(one))
+                yield
+                continue
+            made = self._try(one)
+            if made is None:
+                continue
+            self._hangs[one.point.signature] += made.trial.hung
+            self.made.append(made.trial)
+            yield
+            yield from self._crashes_after(one, made)
+
+    def _kill_in_a_row(self, planned: PlannedFault) -> Trial:
+        with self._bench.warmly(on=self._warm):
+            trial, _ = self._litter.conduct(planned)
+        if self._warm and self._counts(trial):
+            fresh, _ = self._litter.conduct(planned)
+            self._confirm(trial, fresh)
+            trial = fresh
+        return trial
+
+    def _try(self, planned: PlannedFault) -> Conducted | None:
+        """None: no real file system is to be had."""
+        is_real = planned.point.variant.endswith(REAL)
+        if is_real and self._no_room:
+            return None
+        with self._bench.warmly(on=self._warm and not is_real):
+            made = self._faulty.conduct(planned)
+        if is_real and made.no_room:
+            self._no_room = made.no_room
+            return None
+        if is_real:
+            self._rooms.append(made.room)
+        if self._warm and not is_real and self._counts(made.trial):
+            fresh = self._faulty.conduct(planned)
+            self._confirm(made.trial, fresh.trial)
+            made = fresh
+        return made
+
+    def _crashes_after(self, planned: PlannedFault, made: Conducted) -> Iterator[None]:
+        crashes = self._crashes_of(planned, made)
+        for crash in crashes:
+            self._crashes[crash.kind].append(crash.point)
+        for crash in crashes:
+            with self._bench.warmly(on=self._warm):
+                trial = aftermath.resumed(self._faulty, made, crash)
+            if self._warm and self._counts(trial):
+                fresh = aftermath.resumed(self._faulty, made, crash)
+                self._confirm(trial, fresh)
+                trial = fresh
+            self.made.append(trial)
+            yield
+
+    def _crashes_of(self, planned: PlannedFault, made: Conducted) -> list[Crash]:
+        """Those that are to be tried after a run with a fault."""
+        options, trial = self._bench.options, made.trial
+        shown, run = trial.shown, trial.legs[0].execution
+        if shown is None or shown.step is None or shown.drift or not run.usable or run.timed_out:
+            return []
+        most = len(self._source.operations) * 100 if options.exhaustive else aftermath.MOST
+        if TrialKind.FAILED_SYNC in self._crashes and self._is_sync(planned):
+            model = self._source.model
+            found = list(aftermath.losses(made, model, self._seen, most=most))
+            self._seen.update(crash.state.key for crash in found)
+            return found
+        if TrialKind.GRACE_TOO_SHORT in self._crashes and planned.kind is TrialKind.SIGNALLED:
+            self._crashed[planned.point.variant] += 1
+            if options.exhaustive or self._crashed[planned.point.variant] <= _SIGNALS_CRASHED:
+                return list(aftermath.kills(made, self._kills(), most=most))
+        return []
+
+    def _is_sync(self, planned: PlannedFault) -> bool:
+        """Whether its fault is a sync that fails once."""
+        operation = self._source.operations[planned.point.step - 1]
+        return planned.point.variant == "eio" and errors.is_sync(operation)
+
+    def _kills(self) -> frozenset[bytes]:
+        if self._undisturbed is None:
+            timeline = self._source.timeline
+            self._undisturbed = frozenset(
+                timeline.key(step) for step in range(len(self._source.operations) + 1)
+            )
+        return self._undisturbed
+
+    # --- doubting ---
+
+    def _counts(self, trial: Trial) -> bool:
+        """Whether it shows what has to be seen with fresh processes too."""
+        if unusable(trial) is not None:
+            return True
+        causes = self._causes(trial)
+        return causes is None or not causes <= self._confirmed
+
+    def _confirm(self, warm: Trial, fresh: Trial) -> None:
+        """DoubtedWarmth if only the warm one shows something."""
+        shown, again = self._causes(warm), self._causes(fresh)
+        if again is None or unusable(fresh) is not None:
+            return  # the same with fresh processes
+        if shown is None or unusable(warm) is not None or not shown <= again:
+            raise DoubtedWarmth(warm.point)
+        self._confirmed.update(again)
+
+    def _causes(self, trial: Trial) -> set[tuple[str, str, object]] | None:
+        """Of all that it shows to be broken; None: nothing can be concluded from it."""
+        reference, subject = self._control.reference, self._bench.subject
+        known = Evidence(
+            subject=subject.name,
+            capabilities=subject.capabilities,
+            faults=frozenset(Fault),
+            reference=reference,
+        )
+        found: set[tuple[str, str, object]] = set()
+        for contract in CATALOGUE.values():
+            if isinstance(contract, TrialContract) and trial.kind in contract.kinds:
+                seen = contract.look(trial, known, reference)
+                if isinstance(seen, str):
+                    return None
+                found |= {finding.cause for finding in seen}
+        return found
+
+    # --- what came of it ---
+
+    def coverage(self) -> Mapping[TrialKind, Coverage]:
+        made = {trial.point for trial in self.made}
+        left_out = {one.point for one in self._left_out}
+        found = {}
+        for kind, needed in self._needed.items():
+            explored = sum(trial.kind is kind for trial in self.made)
+            hangs = tuple(one.point for one in self._left_out if one.kind is kind)
+            found[kind] = Coverage(
+                derived=self._totals[kind],
+                unique=self._totals[kind],
+                explored=explored,
+                unreached=tuple(
+                    one.covers
+                    for one in needed
+                    if one.point not in made and one.point not in left_out
+                ),
+                known_hangs=hangs,
+            )
+        for kind, points in self._crashes.items():
+            found[kind] = Coverage(
+                derived=len(points),
+                unique=len(points),
+                explored=sum(one in made for one in points),
+                unreached=tuple(one.operation for one in points if one not in made),
+            )
+        return found
+
+    @property
+    def room(self) -> str:
+        """How the disk was made full, a sentence."""
+        if TrialKind.NO_SPACE not in self._needed or not self._needed[TrialKind.NO_SPACE]:
+            return ""
+        text = "the disk was full by the kit's own count of blocks and inodes"
+        if self._rooms:
+            points = counted(len(self._rooms), "point")
+            return f"{text}, and at {points} in truth: {self._rooms[0]}"
+        why = self._no_room or "none was tried before the time was over"
+        if not any(one.point.variant.endswith(REAL) for one in self._others[TrialKind.NO_SPACE]):
+            why = "no boundary leaves it a block, and none can be made without"
+        return f"{text}; on no real file system of that size: {why}"

@@ -1,0 +1,97 @@
+"""Digests that are worked out while the disk is at work.
+
+What a large value costs is the disk's work on it and its SHA-256, about as much each; neither needs
+the other. So a thread works out the digests while the files are written and synced. It does
+nothing else, and it has ended before the record is made that needs them.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from checkpoint_runtime.codec import Attachment
+
+WORTH_A_THREAD_BYTES = 256 * 1024
+"""To digest less takes no longer than to start a thread: that is done when it is asked for."""
+
+
+class Digesting:
+    """Digests attachments beside what its block does, from where that calls :meth:`start`.
+
+    A context manager, used once. When the block is left the thread is gone, and the digests are
+    known. A block that is left by an exception does not need them: the rest is not worked out.
+    """
+
+    def __init__(self, attachments: Sequence[Attachment]) -> None:
+        self._attachments = attachments
+        self._called = self._started = self._begun = self._abandoned = self._ended = False
+        self._gate = threading.Lock()
+        """Held for a moment: either the thread begins, or it is abandoned before."""
+        self._at_work = threading.Lock()
+        """Held while the thread is, which gives it back."""
+        self._failure: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def start(self) -> None:
+        """Begin with it, once: where the block is about to wait for the disk for long."""
+        if self._called or sum(one.size_bytes for one in self._attachments) < WORTH_A_THREAD_BYTES:
+            return
+        self._called = True
+        self._at_work.acquire()
+        try:
+            # Not a threading.Thread, which is waited for until it runs: where all processors are
+            # busy that takes longer than the whole commit.
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError:
+            return  # no more threads may be had: they are worked out when they are asked for
+        self._started = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not self._called:
+            return
+        if error is not None or not self._started:
+            with self._gate:
+                self._abandoned = True
+        # An interrupt may have struck just after the thread was started: then it has begun, or it
+        # never does.
+        if self._started or self._begun:
+            self._wait()
+        if error is None and self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        with self._gate:
+            self._begun = not self._abandoned
+        try:
+            if self._begun:
+                for attachment in self._attachments:
+                    attachment.work_out(lambda: not self._abandoned)
+        except BaseException as error:  # noqa: BLE001 - raised where the block is left
+            self._failure = error
+        finally:
+            self._ended = True
+            self._at_work.release()
+
+    def _wait(self) -> None:
+        """Until it has ended, come what may; what came meanwhile is raised then."""
+        interrupt: BaseException | None = None
+        # Where an interrupt strikes once the lock is had, the thread has ended: no second time.
+        while not self._ended:
+            try:
+                self._at_work.acquire()
+            except BaseException as error:  # noqa: BLE001 - raised below
+                self._abandoned = True
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt

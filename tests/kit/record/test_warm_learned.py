@@ -1,0 +1,123 @@
+"""Modules that a job was seen to import are loaded beforehand too, where that changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_checkpoint.record.request import Result
+from tests.kit.record.warm import lines, script, start
+
+if TYPE_CHECKING:
+    from tests.kit.record.conftest import Runner
+
+BASE = os.path.realpath(sys.executable)
+"""No virtual environment's: it looks for packages in PYTHONUSERBASE."""
+VERSION = "python{}.{}".format(*sys.version_info)
+MODULES = {
+    "harmless": "",
+    "package/__init__": "",
+    "package/within": "import json.tool",
+    "broken": "raise ImportError('not here')",
+    "tries": "import tempfile; tempfile.gettempdir()",
+    "leaves": "import os; os.makedirs(os.environ['TMPDIR'] + '/cache', exist_ok=True)",
+    "depends": "import leaves",
+    "prints": "print('hello')",
+    "threads": "import threading as t; t.Thread(target=t.Event().wait, daemon=True).start()",
+}
+LATER = """
+import sys
+def later():
+    for name in sys.argv[1:]:
+        try:
+            __import__(name)
+        except ImportError:
+            pass
+before = set(sys.modules)
+later()
+print(sorted(set(sys.modules) - before))
+"""
+
+
+@pytest.fixture
+def packages(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Path:
+    base = runner.folder / "base"
+    folder = base / "lib" / VERSION / "site-packages"
+    for name, text in MODULES.items():
+        path = folder / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return base
+
+
+def loaded(result: Result) -> int:
+    found = re.search(r"(\d+) modules preloaded", result.warm or "")
+    assert found is not None, (result.fresh_because, result.error_output)
+    return int(found[1])
+
+
+def starts(runner: Runner, packages: Path, *learned: str) -> tuple[Result, Result]:
+    """Warm without what was learned, and with it."""
+    path = script(runner, LATER)
+    told = []
+    for names in ((), learned):
+        # Another environment is another interpreter.
+        environment = {"PYTHONUSERBASE": str(packages), "LEARNED": str(len(names))}
+        told.append(
+            start(
+                runner, BASE, "-B", path, *learned, warm=True, learned=names,
+                environment=environment,
+            )
+        )  # fmt: skip
+    return told[0], told[1]
+
+
+def test_what_was_learned_is_loaded(runner: Runner, packages: Path) -> None:
+    plain, learned = starts(runner, packages, "harmless", "package", "package.within")
+    assert "harmless" in plain.output
+    assert learned.output == "[]\n"
+    assert loaded(learned) >= loaded(plain) + 4
+
+
+def test_what_failed_to_be_imported_fails_again_and_stops_nobody(
+    runner: Runner, packages: Path
+) -> None:
+    plain, learned = starts(runner, packages, "broken", "nowhere", "harmless")
+    assert loaded(learned) == loaded(plain) + 1
+
+
+def test_a_module_of_a_package_comes_with_it(runner: Runner, packages: Path) -> None:
+    plain, learned = starts(runner, packages, "package.within")
+    assert lines(learned) == lines(plain)
+    assert loaded(learned) == loaded(plain)
+
+
+def test_trying_out_whether_tmpdir_can_be_written_is_nothing(
+    runner: Runner, packages: Path
+) -> None:
+    plain, learned = starts(runner, packages, "tries")
+    assert loaded(learned) > loaded(plain)
+
+
+@pytest.mark.parametrize("name", ["leaves", "prints"])
+def test_what_would_show_is_left_to_the_job(runner: Runner, packages: Path, name: str) -> None:
+    plain, learned = starts(runner, packages, name, "harmless")
+    assert loaded(learned) == loaded(plain) + 1
+    assert learned.output.replace("'harmless', ", "") == plain.output.replace("'harmless', ", "")
+
+
+def test_so_is_what_depends_on_it(runner: Runner, packages: Path) -> None:
+    plain, learned = starts(runner, packages, "leaves", "depends", "harmless")
+    assert loaded(learned) == loaded(plain) + 1
+    assert "depends" in learned.output
+
+
+def test_where_one_makes_children_unfit_none_is_loaded(runner: Runner, packages: Path) -> None:
+    plain, learned = starts(runner, packages, "harmless", "threads")
+    assert loaded(learned) == loaded(plain)
+    assert lines(learned) == lines(plain)

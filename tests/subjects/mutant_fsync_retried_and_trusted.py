@@ -1,0 +1,69 @@
+"""One stage, a state written aside, synced and renamed.
+
+Planted fault: a sync that failed is tried again, and its success believed: the kernel has dropped
+the data by then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+STAGES = "a"
+
+
+def event(line: str) -> None:
+    """Append one event line, in one write."""
+    with open(os.environ.get("CHECKPOINT_EVENTS", os.devnull), "ab", buffering=0) as events:
+        events.write(f"{line}\n".encode())
+
+
+def sync_folder() -> None:
+    folder = os.open(".", os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def save(outputs: dict[str, str]) -> None:
+    with open("state.json.tmp", "w") as file:
+        json.dump(outputs, file)
+        file.flush()
+        try:
+            os.fsync(file.fileno())
+        except OSError:
+            os.fsync(file.fileno())
+    os.replace("state.json.tmp", "state.json")
+    sync_folder()
+
+
+def load() -> dict[str, str]:
+    try:
+        with open("state.json") as file:
+            outputs: dict[str, str] = json.load(file)
+            return outputs
+    except FileNotFoundError:
+        return {}
+
+
+def run() -> None:
+    outputs = load()
+    for stage in STAGES:
+        if stage in outputs:
+            continue
+        event(f"start {stage}")
+        outputs[stage] = stage * 3
+        save(outputs)
+        event(f"done {stage}")
+
+
+def check() -> None:
+    outputs = load()
+    if sorted(outputs) != list(STAGES):
+        sys.exit(f"only {sorted(outputs)}")
+    print(json.dumps(outputs, sort_keys=True))
+
+
+if __name__ == "__main__":
+    os.chdir(sys.argv[2])
+    {"run": run, "check": check}[sys.argv[1]]()

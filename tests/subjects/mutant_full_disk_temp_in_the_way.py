@@ -1,0 +1,66 @@
+"""One stage, a state written aside and renamed.
+
+Planted fault: the temporary file is made anew and never removed when the disk is full, so the
+resume finds it in its way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+STAGES = "a"
+
+
+def event(line: str) -> None:
+    """Append one event line, in one write."""
+    with open(os.environ.get("CHECKPOINT_EVENTS", os.devnull), "ab", buffering=0) as events:
+        events.write(f"{line}\n".encode())
+
+
+def sync_folder() -> None:
+    folder = os.open(".", os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def save(outputs: dict[str, str]) -> None:
+    with open("state.json.tmp", "x") as file:
+        json.dump(outputs, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace("state.json.tmp", "state.json")
+    sync_folder()
+
+
+def load() -> dict[str, str]:
+    try:
+        with open("state.json") as file:
+            outputs: dict[str, str] = json.load(file)
+            return outputs
+    except FileNotFoundError:
+        return {}
+
+
+def run() -> None:
+    outputs = load()
+    for stage in STAGES:
+        if stage in outputs:
+            continue
+        event(f"start {stage}")
+        outputs[stage] = stage * 3
+        save(outputs)
+        event(f"done {stage}")
+
+
+def check() -> None:
+    outputs = load()
+    if sorted(outputs) != list(STAGES):
+        sys.exit(f"only {sorted(outputs)}")
+    print(json.dumps(outputs, sort_keys=True))
+
+
+if __name__ == "__main__":
+    os.chdir(sys.argv[2])
+    {"run": run, "check": check}[sys.argv[1]]()
