@@ -15,7 +15,7 @@ import torch  # pyright: ignore[reportMissingImports]
 from safetensors import safe_open
 from safetensors.torch import save
 
-EPOCHS = 12
+EPOCHS = 6
 
 
 class Training:

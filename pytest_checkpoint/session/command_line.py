@@ -131,8 +131,12 @@ def given(config: pytest.Config, flags: Sequence[Flag] = FLAGS) -> Iterator[tupl
 
 
 def refuse_strays(config: pytest.Config) -> None:
-    """Raise UsageError for options that have no effect, because the main one is missing."""
-    strays = [flag.name for flag, _ in given(config)]
+    """Raise UsageError for options that have no effect, because the main one is missing.
+
+    Those of ``addopts`` are meant for whenever it is not.
+    """
+    typed = {str(argument).partition("=")[0] for argument in config.invocation_params.args}
+    strays = [flag.name for flag, _ in given(config) if flag.name in typed]
     if strays:
         raise pytest.UsageError(
             f"{', '.join(strays)} given without {MASTER}: add it, or leave the rest out"

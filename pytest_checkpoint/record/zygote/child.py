@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from pytest_checkpoint.record.zygote.ending import can_end_here, end
+
 _MESSAGE = 1 << 20
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
@@ -176,14 +178,17 @@ def _script(path: bytes) -> "Any":
 
 
 def _ending() -> "Any":
-    """A function of the result of a run, called with no frame of ours below it.
+    """A function of the result of a run: 0, or -1 for an exception, which has been printed.
 
-    0: the interpreter exits with 0. -1: it goes on, to exit with 1 (or by SIGINT) itself.
+    Where the end is left to the interpreter no frame of ours is below it. 0: it exits with 0. -1:
+    it goes on, to exit with 1 (or by SIGINT) itself.
     """
 
     class Exits:
         @staticmethod
         def from_param(result: int) -> "Any":
+            if can_end_here() and getattr(sys, "last_type", None) is not KeyboardInterrupt:
+                end(-result)
             return ctypes.py_object(map(ctypes.pythonapi.Py_Exit, range(result + 1)))
 
     ending = ctypes.PyDLL(None).PySequence_List
@@ -208,6 +213,8 @@ def _module(name: str) -> "Any":
             if isinstance(error, KeyboardInterrupt):
                 _end_by_interrupt()
             return
+        if can_end_here():
+            end(0)
         ctypes.pythonapi.Py_Exit(0)
 
     return run

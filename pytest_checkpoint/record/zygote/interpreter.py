@@ -23,12 +23,12 @@ from pytest_checkpoint.record.zygote.preload import first_path, require_no_shado
 from pytest_checkpoint.record.zygote.watch import Watch
 
 _PROGRAM: Final = str(Path(__file__).with_name("program.py"))
-_CHILD: Final = str(Path(__file__).with_name("child.py"))
+_BESIDE: Final = tuple(str(Path(__file__).with_name(name)) for name in ("ending.py", "child.py"))
 # An expression leaves no name of ours in __main__, in which the subject will run.
 _BOOT: Final = (
     "(lambda u,s,f:(exec(compile(f.read(),{path!r},'exec'),s),f.close(),"
     "s['main']({control},{output},u)))"
-    "(dict(globals()),{{'__name__':'zygote','CHILD':{child!r}}},open({path!r},'rb'))"
+    "(dict(globals()),{{'__name__':'zygote','BESIDE':{beside!r}}},open({path!r},'rb'))"
 )
 _MESSAGE: Final = 1 << 20
 _OLDEST: Final = (3, 8)
@@ -179,7 +179,7 @@ class Interpreter:
             for descriptor in (control, output[0]):
                 os.set_inheritable(descriptor, True)
             os.chdir(self._origin.directory)
-            boot = _BOOT.format(path=_PROGRAM, child=_CHILD, control=control, output=output[0])
+            boot = _BOOT.format(path=_PROGRAM, beside=_BESIDE, control=control, output=output[0])
             arguments = [*self._origin.interpreter, "-c", boot]
             os.execve(self._origin.executable, arguments, dict(self._origin.variables))
         finally:

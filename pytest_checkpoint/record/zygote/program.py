@@ -27,9 +27,9 @@ import marshal  # noqa: E402
 import posix  # noqa: E402
 
 _child: "dict[str, Any]" = {"__name__": "zygote.child"}
-_beside: str = globals()["CHILD"]  # given by whoever started this
-with open(_beside, "rb") as _file:
-    exec(compile(_file.read(), _beside, "exec"), _child)
+for _beside in globals()["BESIDE"]:  # given by whoever started this
+    with open(_beside, "rb") as _file:
+        exec(compile(_file.read(), _beside, "exec"), _child)
 
 for _name in [name for name in sys.modules if name not in _bare]:
     del sys.modules[_name]
@@ -65,6 +65,7 @@ def main(descriptor: int, output: int, untouched: "dict[str, Any]") -> None:
     spaces = _holding_main()
     sys.path_importer_cache.clear()
     sys.path_importer_cache.update(_caches)
+    _child["loaded_beforehand"]()
     gc.freeze()
     while True:
         message, ancillary, _, _ = control.recvmsg(1, _ANCILLARY)

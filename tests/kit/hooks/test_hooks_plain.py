@@ -60,6 +60,14 @@ def test_options_without_the_main_one_are_refused(project: Project) -> None:
     )
 
 
+def test_options_of_a_configuration_wait_for_their_time(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\naddopts = --checkpoint-seed=3 --checkpoint-max-states 7")
+    pytester.makepyfile("def test_ordinary(): pass")
+    pytester.runpytest().assert_outcomes(passed=1)
+    refused = pytester.runpytest("--checkpoint-max-states", "8")
+    refused.stderr.fnmatch_lines(["ERROR: --checkpoint-max-states given without *"])
+
+
 def test_help_tells_what_each_option_is_for(project: Project) -> None:
     result = project.plain("--help")
 
