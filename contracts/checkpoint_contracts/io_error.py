@@ -111,6 +111,25 @@ def shows_loss(trial: Trial, reference: Reference) -> bool:
     return bool(seen) and not isinstance(seen, str)
 
 
+def shows_same_loss(trial: Trial, twin: Trial, reference: Reference) -> bool:
+    """Whether a twin of a power loss after a failed sync runs the very same stages again.
+
+    Only that is compared: a resume that fails may do so for more than one reason, but a stage
+    whose done line was lost in both was not lost by what stands in one of them alone.
+    """
+    if unusable(trial) is not None or unusable(twin) is not None:
+        return False
+    shown, again = (
+        seen_of_resume(IO_ERROR_IS_NOT_SUCCESS, _SYNC_CAUSES, one, reference)
+        for one in (trial, twin)
+    )
+    if isinstance(shown, str) or isinstance(again, str):
+        return False
+    if any(one.symptom is not Symptom.DONE_AGAIN for one in (*shown, *again)):
+        return False
+    return [one.headline for one in shown] == [one.headline for one in again] != []
+
+
 def _lost_after_exit(trial: Trial, reference: Reference) -> Iterator[Finding]:
     """Exit 0 acknowledges, and what it acknowledged is gone."""
     check = trial.unresumed_check
@@ -148,9 +167,9 @@ again in the resume; where there are stages the job is resumed for this after ex
 must end by its deadline. After a failed fsync or fdatasync the power is lost besides, at the end of
 that run and after each done line that it wrote since: what the failed sync was to make durable may
 be gone, whatever a later sync of the same data returned, and the resume is judged in the same way.
-What shows just so where the sync had succeeded does not count. Event lines never fail. Where the
-fault did not fire, or the run differed from the recording before it, nothing is concluded:
-inconclusive.
+What shows just so where the sync had succeeded does not count, nor do stages that run again just so
+where the power is lost right before it. Event lines never fail. Where the fault did not fire, or
+the run differed from the recording before it, nothing is concluded: inconclusive.
 
 It is broken by an fsync whose error is ignored, by one that is tried again and then believed, by a
 short write whose count is not looked at, and by an error that is caught and the stage marked done.

@@ -116,7 +116,8 @@ class Trial:
     same to see what it starts again: before that resume."""
     unspoilt: tuple[Leg, ...] = ()
     """Where the resume after a refusal ended badly: the same resume without the refusal before.
-    Where it did after a power loss: the same after the same loss, had the sync succeeded."""
+    Where it did after a power loss: the same after the same loss, had the sync succeeded, or, where
+    that runs the very same stages again, right before the sync."""
     unspoilt_check: Execution | None = None
     shown: Shown | None = None
     """Of a fault that was placed in the run: full disk, error, signal."""

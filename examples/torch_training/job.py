@@ -15,7 +15,7 @@ import torch  # pyright: ignore[reportMissingImports]
 from safetensors import safe_open
 from safetensors.torch import save
 
-EPOCHS = 6
+EPOCHS = 4
 
 
 class Training:

@@ -35,5 +35,7 @@ def torch_save_in_place() -> CommandSubject:
             "state-never-corrupt": "a write cut short leaves half a file as the only copy",
             "done-survives-power-loss": "torch.save syncs nothing",
             "no-partial-under-final-name": "the file is emptied and filled under its final name",
+            "no-space-is-survived": "the only copy is emptied before the new one fits",
+            "io-error-is-not-success": "a write that fails leaves half a file as the only copy",
         },
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from checkpoint_contracts import RESUME_KEEPS_WORK
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.cost import cpu_comparable, scale_of
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Fault, Reference
@@ -83,11 +84,17 @@ def try_warm(
         how = "; ".join(unlike.values())
         return Warmth(on=False, notes=(f"resumes and checks start fresh: warm, {how}",))
     saves_s = max(0.0, fresh.wall_s - warm.wall_s)
-    return _judged_by(control.reference, warm.notes, saves_s)
+    return _judged_by(control.reference, warm.notes, saves_s, bench.options.contracts)
 
 
-def _judged_by(reference: Reference, notes: tuple[str, ...], saves_s: float) -> Warmth:
-    cpu_counts = scale_of(reference).cpu_unjudged is None
+def _judged_by(
+    reference: Reference,
+    notes: tuple[str, ...],
+    saves_s: float,
+    contracts: frozenset[str] | None,
+) -> Warmth:
+    judged = contracts is None or RESUME_KEEPS_WORK in contracts
+    cpu_counts = judged and scale_of(reference).cpu_unjudged is None
     if cpu_counts:
         notes = (*notes, "resumes after kills start fresh: what CPU they use is judged")
     return Warmth(
@@ -95,7 +102,7 @@ def _judged_by(reference: Reference, notes: tuple[str, ...], saves_s: float) -> 
         notes=notes,
         saves_s=saves_s,
         cpu_counts=cpu_counts,
-        cpu_counts_at_the_end=cpu_comparable(reference.run),
+        cpu_counts_at_the_end=judged and cpu_comparable(reference.run),
     )
 
 

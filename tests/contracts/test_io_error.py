@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from checkpoint_contracts.evidence import Coverage, Trial, TrialKind
-from checkpoint_contracts.io_error import io_error_is_not_success
+from checkpoint_contracts.io_error import io_error_is_not_success, shows_same_loss
 from checkpoint_contracts.trial import Leg, Shown
 from checkpoint_contracts.verdict import Outcome, Symptom
-from tests.contracts.builders import checked, ran
+from tests.contracts.builders import checked, ran, undisturbed
 from tests.contracts.fault_builders import (
     FETCH,
     LOUD,
@@ -102,6 +102,20 @@ def test_what_is_lost_although_the_sync_succeeds_is_no_matter_of_it() -> None:
     # The same loss fails in another way without the failed sync: this way is the sync's.
     other = lost(CRASHED, again, unspoilt=(resume(LOUD),), unspoilt_check=None)
     assert broken(CONTRACT, other)[0][0] is Symptom.DONE_AGAIN
+
+
+def test_only_the_very_same_stages_run_again_are_the_same_loss() -> None:
+    """Without it a loss of what was acknowledged before the sync is put down to the sync."""
+    late = run(ran(1), *FETCH, *SUM, killed=True)
+    trial = lost(late, resume(ran(), *FETCH))
+    assert shows_same_loss(trial, lost(CRASHED, resume(ran(), *FETCH, *SUM)), undisturbed())
+    # The sum was acknowledged after the sync, and it is gone as well: that is the sync's.
+    both = lost(late, resume(ran(), *FETCH, *SUM))
+    assert not shows_same_loss(both, lost(CRASHED, resume(ran(), *FETCH, *SUM)), undisturbed())
+    # Resumes that fail may have failed for two reasons; and nothing is not the same as nothing.
+    assert not shows_same_loss(lost(late, resume(LOUD)), lost(CRASHED, resume(LOUD)), undisturbed())
+    kept = lost(late, resume(ran()))
+    assert not shows_same_loss(kept, kept, undisturbed())
 
 
 def test_exit_0_that_acknowledges() -> None:

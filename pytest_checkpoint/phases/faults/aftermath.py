@@ -40,6 +40,8 @@ class Crash:
     state: State
     without: State | None = None
     """What the same loss leaves where the sync had succeeded; of a kill None."""
+    before: State | None = None
+    """What it leaves where the power is lost right before the sync; of a kill None."""
     lost: tuple[str, ...] = ()
     after_end: bool = False
 
@@ -73,6 +75,7 @@ def losses(conducted: Conducted, model: Model, seen: Set[bytes], *, most: int) -
             kind=TrialKind.FAILED_SYNC,
             state=source.state(crash),
             without=without.power.state(loss.step, loss),
+            before=source.power.state(fired - 1, loss),
             lost=source.words(crash).lost,
             after_end=crash.step == total,
         )
@@ -151,13 +154,22 @@ def resumed(faulty: Faulty, conducted: Conducted, crash: Crash) -> Trial:
     faulty.bench.put(crash.state)
     trial = dataclasses.replace(trial, lost=crash.lost, unresumed_check=unresumed)
     trial = faulty.resumed(trial, crash.state)
-    if crash.without is None or not io_error.shows_loss(trial, faulty.control.reference):
+    reference = faulty.control.reference
+    if crash.without is None or not io_error.shows_loss(trial, reference):
         return trial
     # Whatever the same loss does had the sync succeeded is no matter of the sync.
     faulty.bench.put(crash.without)
     twin = faulty.resumed(
         after_crash(conducted.trial, crash.point, crash.kind, crash.without), crash.without
     )
+    if crash.before is not None and not io_error.shows_same_loss(trial, twin, reference):
+        # Nor is what was lost before the sync was made: it was acknowledged without it.
+        faulty.bench.put(crash.before)
+        early = faulty.resumed(
+            after_crash(conducted.trial, crash.point, crash.kind, crash.before), crash.before
+        )
+        if io_error.shows_same_loss(trial, early, reference):
+            twin = early
     return dataclasses.replace(trial, unspoilt=twin.legs[1:], unspoilt_check=twin.check)
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from checkpoint_contracts.evidence import Execution, Trial, TrialKind
+from checkpoint_contracts.evidence import Execution, Reference, Trial, TrialKind
 from checkpoint_contracts.trial import Command, Leg, Shown
-from pytest_checkpoint.phases.faults.aftermath import Crash, kills, losses
+from pytest_checkpoint.phases.faults.aftermath import Crash, kills, losses, resumed
 from pytest_checkpoint.phases.faults.conduct import Conducted
 from pytest_checkpoint.phases.faults.planned import point
 from pytest_checkpoint.record.journal import Recording
@@ -17,6 +22,7 @@ from pytest_checkpoint.tree.image import Image
 from tests.kit.power_loss.programs import Program, tree
 
 ALL = tuple(Model)
+OK = Execution(exit_code=0)
 
 
 def conducted(program: Program, step: int, kind: TrialKind = TrialKind.IO_ERROR) -> Conducted:
@@ -72,6 +78,15 @@ def test_what_the_failed_sync_was_to_save_is_lost(deed: str, model: Model) -> No
     assert whole == b"new"
 
 
+def test_the_same_loss_right_before_the_sync_goes_with_it() -> None:
+    """What it takes was lost without the failed sync: nothing written later is there."""
+    found = after(saved("rename", "done a"))
+    trees = [tree(one.before.image) for one in found if one.before is not None]
+    assert len(trees) == len(found) > 0
+    assert all(one["state"] == b"old" for one in trees)
+    assert all(one.before.events == b"" for one in found if one.before is not None)
+
+
 @pytest.mark.parametrize("model", ALL)
 def test_what_was_written_anew_is_not_lost(model: Model) -> None:
     trees = [tree(one.state.image) for one in after(saved("anew", "rename", "done a"), model)]
@@ -101,6 +116,58 @@ def test_what_was_seen_already_is_left_out_and_no_more_than_wanted() -> None:
     assert len(after(program, most=1)) == 1
     seen = frozenset(one.state.key for one in found)
     assert list(losses(conducted(program, 3), Model.LINUX, seen, most=40)) == []
+
+
+class _Slot:
+    """Resumes without processes: it says that it starts again what ``again`` says of a state."""
+
+    def __init__(self, again: Mapping[str, tuple[str, ...]]) -> None:
+        self._again = again
+        self.bench: Any = SimpleNamespace(
+            put=lambda state: None, subject=SimpleNamespace(capabilities=frozenset())
+        )
+        self.control: Any = SimpleNamespace(
+            reference=Reference(
+                run=OK,
+                finished_resume=OK,
+                check=OK,
+                events=("start a", "done a", "start b", "done b"),
+            )
+        )
+
+    def resumed(self, trial: Trial, left: State) -> Trial:
+        events = tuple(f"start {name}" for name in self._again[left.events.decode()])
+        leg = Leg(command=Command.RESUME, execution=OK, events=events)
+        return dataclasses.replace(trial, legs=(*trial.legs, leg), check=OK)
+
+
+@pytest.mark.parametrize(
+    ("before", "starts"),
+    [(("a", "b"), ("start a", "start b")), (("b",), ())],
+    ids=["lost before the sync too", "lost since"],
+)
+def test_what_the_same_loss_takes_right_before_the_sync_is_no_matter_of_it(
+    before: tuple[str, ...], starts: tuple[str, ...]
+) -> None:
+    """Of a journal whose removal was not synced the sync of the next one is not guilty."""
+    done = b"start a\ndone a\n"
+    program = saved()
+    made = conducted(program, 3)
+    crash = Crash(
+        point=made.trial.point,
+        kind=TrialKind.FAILED_SYNC,
+        state=State(Image({}), done + b"start b\n"),
+        without=State(Image({}), done + b"start b\nnote\n"),
+        before=State(Image({}), done),
+    )
+    slot: Any = _Slot(
+        {
+            "start a\ndone a\nstart b\n": ("a", "b"),
+            "start a\ndone a\nstart b\nnote\n": (),
+            "start a\ndone a\n": before,
+        }
+    )
+    assert resumed(slot, made, crash).unspoilt[0].events == starts
 
 
 def test_a_sync_of_what_is_not_known_gives_nothing() -> None:
