@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_KNOWN = [*sys.version_info] >= [3, 10]
+_KNOWN = sys.hexversion >= 0x030A0000
 _DELETED = (
     "path", "argv", "ps1", "ps2", "last_type", "last_value", "last_traceback", "last_exc",
     "path_hooks", "path_importer_cache", "meta_path", "__interactivehook__",
