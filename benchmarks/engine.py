@@ -51,7 +51,7 @@ def main() -> int:
                 name="one that imports torch",
                 kind="torch",
                 python=given.torch_python,
-                steps=20,
+                steps=6,
                 peer_points=8,
             )
         )
