@@ -2,7 +2,7 @@
 
 Two states are equal when names, types, modes, links, content and events are, as everywhere in the
 kit. That says all only as long as the job keeps everything in what is recorded: once it connects to
-somebody, or leaves a file elsewhere, every check is made. Looking at a tree can also take longer
+somebody, or writes a file elsewhere, every check is made. Looking at a tree can also take longer
 than the check itself; where it does not pay it is given up.
 """
 
@@ -32,7 +32,7 @@ class KnownChecks:
 
     def note(self, result: Result) -> None:
         """An execution of the job under the filter: does it keep to what is recorded?"""
-        if result.connected or result.created_outside:
+        if result.reaches_out or result.created_outside:
             self._enclosed = False
 
     def made(self, look: Callable[[], State], check: Callable[[], Execution]) -> Execution:

@@ -31,8 +31,8 @@ class Policy:
     allow_outside: tuple[Path, ...] = ()
     created: set[bytes] = field(default_factory=set)
     """Real paths of files and directories that this run created outside."""
-    connected: bool = False
-    """It has tried to reach another process by a socket."""
+    reaches_out: bool = False
+    """It has tried to reach another process by a socket, or written into a file outside."""
 
     def connect(self, host: str, port: int) -> None:
         """Raise :class:`Refused` if the address leaves this machine."""

@@ -89,8 +89,8 @@ class Result:
     refusal: str | None = None
     problem: str | None = None
     created_outside: tuple[str, ...] = ()
-    connected: bool = False
-    """It has connected, or tried to, to another process: on this machine or elsewhere."""
+    reaches_out: bool = False
+    """It has tried to reach another process by a socket, or written into a file outside."""
     mapped: tuple[int, ...] = ()
     """Nodes that were mapped shared and writable."""
     unreadable: tuple[str, ...] = ()

@@ -292,7 +292,7 @@ class _Execution:
             operations=recorder.totals.operations,
             steps=recorder.step,
             created_outside=tuple(recorder.policy.still_there()),
-            connected=recorder.policy.connected,
+            reaches_out=recorder.policy.reaches_out,
             mapped=tuple(recorder.mapped.nodes()),
             unreadable=tuple(
                 os.fsdecode(recorder.tree.path(node)) for node in recorder.mapped.unreadable

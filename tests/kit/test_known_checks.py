@@ -65,7 +65,7 @@ def test_what_did_not_end_by_itself_is_made_again(ended: Execution) -> None:
     assert ask(KnownChecks(), Checks(ended), state(), state()) == ["1", "2"]
 
 
-@pytest.mark.parametrize("outside", [Result(connected=True), Result(created_outside=("/x",))])
+@pytest.mark.parametrize("outside", [Result(reaches_out=True), Result(created_outside=("/x",))])
 def test_a_job_that_keeps_something_elsewhere_is_checked_each_time(outside: Result) -> None:
     known, check = KnownChecks(), Checks()
     known.note(Result())

@@ -216,6 +216,13 @@ def test_resumes_after_kills_are_compared_by_cpu(laboratory: Laboratory) -> None
     assert decided.notes[1:] == ("resumes after kills start fresh: what CPU they use is judged",)
 
 
+def test_cpu_keeps_nobody_fresh_where_it_is_not_judged(laboratory: Laboratory) -> None:
+    selected = frozenset({"state-never-corrupt"})
+    laboratory.options = dataclasses.replace(laboratory.options, contracts=selected)
+    decided = laboratory.tried(Execution(exit_code=0, user_cpu_s=1.0, startup_cpu_s=0.1))
+    assert all(decided.serves(point(step), ()) for step in range(10))
+
+
 def test_cold_serves_nobody() -> None:
     assert not COLD.serves(point(1, Fault.TORN), ())
 

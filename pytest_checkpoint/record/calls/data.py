@@ -15,7 +15,7 @@ import struct
 from typing import Final
 
 from pytest_checkpoint.record import kernel
-from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.caller import Caller, is_regular
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Event, Origin, Write
 from pytest_checkpoint.record.policy import Refused
@@ -90,6 +90,8 @@ def _put(
         is_events = identity_of(status) == recorder.tree.events
         node = None if is_events else recorder.file(status)
         if node is None and not is_events:
+            if is_regular(status):
+                recorder.policy.reaches_out = True
             raise PassOn
         mode = fcntl.fcntl(copy, fcntl.F_GETFL)
         if not writable(mode) or (offset is not None and offset >> 63):

@@ -20,7 +20,7 @@ def connect(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     family = int.from_bytes(raw[:2], "little")
     port = int.from_bytes(raw[2:4], "big")
     if family in _REACHING:
-        recorder.policy.connected = True
+        recorder.policy.reaches_out = True
     if family == socket.AF_INET and len(raw) >= 8:
         recorder.policy.connect(socket.inet_ntop(socket.AF_INET, raw[4:8]), port)
     elif family == socket.AF_INET6 and len(raw) >= 24:

@@ -160,3 +160,14 @@ def test_paths_can_be_allowed(runner: Runner, tmp_path: Path) -> None:
     )
     assert (outcome.result.exit_code, outcome.result.refusal) == (0, None)
     assert not victim.exists()
+
+
+def test_what_reaches_out_of_the_recorded_tree_is_told(runner: Runner) -> None:
+    inside = runner.python("put('f', b'x')")
+    assert not inside.result.reaches_out
+    elsewhere = runner.outside / "kept"
+    elsewhere.write_text("before\n")
+    added = runner.python(f"open({str(elsewhere)!r}, 'a').write('more')")
+    assert added.result.exit_code == 0
+    assert added.result.reaches_out
+    assert runner.python(connect("AF_INET", "127.0.0.1")).result.reaches_out
