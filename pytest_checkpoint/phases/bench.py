@@ -157,10 +157,17 @@ class Bench:
         result = self._send(self.subject.resume, deadline_s, warm=self._warm)
         return self.execution(result)
 
-    def resume_told(self, deadline_s: float, recording: Path) -> Result:
-        """A resume that is recorded, and all that is known of it."""
+    def resume_told(self, deadline_s: float, recording: Path, *, in_order: bool = True) -> Result:
+        """A resume that is recorded, and all that is known of it.
+
+        ``in_order``: warm too its operations come in the very order of a fresh process.
+        """
         return self._send(
-            self.subject.resume, deadline_s, recording=str(recording), warm=self._warm
+            self.subject.resume,
+            deadline_s,
+            recording=str(recording),
+            warm=self._warm,
+            in_order=in_order,
         )
 
     def attempt(
@@ -204,6 +211,7 @@ class Bench:
             recording=str(recording) if recording else None,
             watch_closes=watch_closes,
             warm=self._warm if warm is None else warm,
+            in_order=True,
         )
         return result, self.execution(result)
 
@@ -238,6 +246,7 @@ class Bench:
         signal: faults.SignalAt | None = None,
         watch_closes: bool = False,
         warm: bool = False,
+        in_order: bool = False,
         variables: Mapping[str, str] | None = None,
     ) -> Result:
         workspace = str(self.client.workspace)
@@ -260,6 +269,7 @@ class Bench:
                 allow_outside=tuple(map(str, self.options.allow_outside)),
                 warm=warm,
                 learned=self._learned if filtered else (),
+                in_order=in_order and bool(self._learned),
             )
         )
         self.fell_back = self.fell_back or result.fresh_because

@@ -8,7 +8,7 @@ sentence (:class:`~pytest_checkpoint.errors.SubjectError`).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -293,14 +293,17 @@ def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
     return notes
 
 
-def signatures(recording: Recording) -> tuple[str, ...]:
+def signatures(recording: Recording, *, without: Iterable[bytes] = ()) -> tuple[str, ...]:
     """Kinds and normalised paths of the operations.
 
     Without stores through a mapping, which are seen at chance moments, and without those of
     ``tempfile``, which tries out by a file in TMPDIR whether it may write there.
+
+    ``without``: paths that do not count either.
     """
     slot = normalized(recording.slot)  # in the targets of links, and another one in the first run
     tried = {operation.path for operation in recording.operations if _tries_tmpdir(operation)}
+    tried.update(without)
     return tuple(
         signature(operation).replace(slot, "")
         for operation in recording.operations

@@ -9,6 +9,7 @@ doubt about all the others, and everything is explored again with fresh processe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +24,7 @@ from pytest_checkpoint.phases.bench import Bench, Deadlines
 from pytest_checkpoint.phases.control import Control, set_up, signatures
 from pytest_checkpoint.phases.explore import hung
 from pytest_checkpoint.record import journal
+from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.request import Result
 from pytest_checkpoint.states.timeline import State
 
@@ -147,6 +149,8 @@ class _Sample:
     check: Result
     seen: dict[str, object]
     """What is to be the same, by its name."""
+    recording: Recording
+    """Its operations are to be the same, but for folders that are made first in one of the two."""
 
     @classmethod
     def taken(cls, bench: Bench, finished: State, *, warm: bool) -> _Sample:
@@ -154,7 +158,7 @@ class _Sample:
         deadline_s = bench.options.run_deadline_s
         bench.put(finished)
         with bench.warmly(on=warm):
-            resume = bench.resume_told(deadline_s, folder)
+            resume = bench.resume_told(deadline_s, folder, in_order=False)
             events = bench.new_events(finished.events)
             check = bench.check_told(deadline_s)
         seen: dict[str, object] = {"events": events}
@@ -162,9 +166,8 @@ class _Sample:
             seen[f"{name}'s exit"] = (result.exit_code, result.signal, result.timed_out)
             seen[f"{name}'s output"] = bench.clean(result.output)
             seen[f"{name}'s error output"] = bench.clean(result.error_output)
-        seen["operations"] = signatures(journal.load(folder))
         seen["files outside"] = resume.created_outside
-        return cls(resume, check, seen)
+        return cls(resume, check, seen, journal.load(folder))
 
     @property
     def wall_s(self) -> float:
@@ -186,8 +189,13 @@ class _Sample:
     def unlike(self, other: _Sample) -> dict[str, str]:
         """What differs, in words."""
         found = {}
-        for name, value in self.seen.items():
-            wanted = other.seen[name]
+        first = [os.fsencode(one) for it in (self, other) for one in it.resume.made_first]
+        ours, theirs = (
+            it.seen | {"operations": signatures(it.recording, without=first)}
+            for it in (self, other)
+        )
+        for name, value in ours.items():
+            wanted = theirs[name]
             if value != wanted:
                 found[name] = f"the {name} {_verb(name)} {_shown(value)}, not {_shown(wanted)}"
         return found

@@ -42,6 +42,9 @@ class Request:
     learned: tuple[str, ...] = ()
     """Modules that the command was seen to import, to be loaded beforehand with the others."""
 
+    in_order: bool = False
+    """Started warm, its operations have to come in the very order of a fresh process."""
+
     def dump(self) -> bytes:
         return json.dumps(dataclasses.asdict(self)).encode("ascii")
 
@@ -97,6 +100,9 @@ class Result:
     """Paths of such files that could not be read."""
     warm: str | None = None
     """It started warm: ``python 3.11, 214 modules preloaded``."""
+    made_first: tuple[str, ...] = ()
+    """Folders, relative to the slot, that a fresh process makes when it imports its modules, and
+    this one made before its first line."""
     fresh_because: str | None = None
     """Why it did not, although it was asked for; empty: there is nothing to be said about it."""
     failure: str | None = None
@@ -108,6 +114,6 @@ class Result:
     @classmethod
     def load(cls, line: bytes) -> Self:
         record = json.loads(line)
-        for name in ("created_outside", "mapped", "unreadable"):
+        for name in ("created_outside", "mapped", "unreadable", "made_first"):
             record[name] = tuple(record[name])
         return cls(**record)

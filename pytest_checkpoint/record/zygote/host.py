@@ -82,7 +82,10 @@ def _serve(channel: socket.socket, origin: Origin, slot: Path, lifeline: socket.
             interpreter.renew()
             start = partial(interpreter.start, _parsed(request), request)
             result = carry_out(request, str(slot), lifeline, start, spared)
-            channel.sendall(dataclasses.replace(result, warm=interpreter.story).dump() + b"\n")
+            result = dataclasses.replace(
+                result, warm=interpreter.story, made_first=interpreter.made_first
+            )
+            channel.sendall(result.dump() + b"\n")
     except (Fresh, CannotStart) as why:
         _give_up(channel, str(why))
     except OSError as error:

@@ -58,6 +58,8 @@ class Origin:
     directory: str
     variables: tuple[tuple[str, str], ...]
     """The environment."""
+    in_order: bool
+    """Nothing is loaded that makes folders: see :attr:`Interpreter.made_first`."""
 
     @classmethod
     def of(cls, command: PythonCommand, request: Request) -> Origin:
@@ -68,6 +70,7 @@ class Origin:
             module=command.module,
             directory=request.working_directory,
             variables=tuple(sorted(request.environment.items())),
+            in_order=request.in_order,
         )
 
 
@@ -87,6 +90,8 @@ class Interpreter:
         self._unwanted: dict[str, str] = {}
         self._learned: tuple[str, ...] = ()
         self._dropped = 0
+        self._made: dict[Path, int] = {}
+        """Folders that importing the modules makes in TMPDIR, and their modes."""
         self.story = ""
         """``python 3.11, 214 modules preloaded``."""
 
@@ -125,7 +130,7 @@ class Interpreter:
 
     def _begun(self) -> bool:
         """False: once more, without the module that has turned out to be unwanted."""
-        with Watch(self._slot) as watch:
+        with Watch(self._slot, folders_too=self._origin.in_order) as watch:
             self._launch()
             about = self._hear(_START_S, "did not start")
             version = tuple(about["version"])
@@ -143,8 +148,9 @@ class Interpreter:
                 self._control.send(b"yes" if touched is None else b"no")
                 report = self._hear(_PRELOAD_S, "did not load its modules")
             touched = touched or watch.touched()
-            if touched is not None:
-                watch.remove_new()
+            # Where it began anew they may have stood there already: what was known stays known.
+            self._made.update(watch.made() if touched is None and "unwanted" not in report else ())
+            watch.remove_new()
         if "unwanted" in report:
             self._unwanted[report["unwanted"]] = report["why"]
             return False
@@ -195,6 +201,11 @@ class Interpreter:
             raise Fresh(f"{self._origin.interpreter[0]} {otherwise}")
         told: dict[str, Any] = marshal.loads(answer)
         return told
+
+    @property
+    def made_first(self) -> tuple[str, ...]:
+        """Folders that importing the modules makes in TMPDIR, and each child makes first of all."""
+        return tuple(str(path.relative_to(self._slot)) for path in self._made)
 
     def renew(self) -> None:
         """Begin anew if it has had enough children. :class:`Fresh` if that fails."""
@@ -259,6 +270,7 @@ class Interpreter:
             "path0": self._path0,
             "module": command.module,
             "script": os.fsencode(self._script_name(command)),
+            "made": [(os.fsencode(path), mode) for path, mode in self._made.items()],
             "program": self._filter(request) if request.filtered else b"",
             "seccomp": kernel.SECCOMP[platform.machine()],
         }

@@ -25,7 +25,8 @@ MODULES = {
     "package/within": "import json.tool",
     "broken": "raise ImportError('not here')",
     "tries": "import tempfile; tempfile.gettempdir()",
-    "leaves": "import os; os.makedirs(os.environ['TMPDIR'] + '/cache', exist_ok=True)",
+    "makes": "import os; os.makedirs(os.environ['TMPDIR'] + '/cache/inner', exist_ok=True)",
+    "leaves": "open(__import__('os').environ['TMPDIR'] + '/cache', 'w').close()",
     "depends": "import leaves",
     "prints": "print('hello')",
     "threads": "import threading as t; t.Thread(target=t.Event().wait, daemon=True).start()",
@@ -102,6 +103,38 @@ def test_trying_out_whether_tmpdir_can_be_written_is_nothing(
 ) -> None:
     plain, learned = starts(runner, packages, "tries")
     assert loaded(learned) > loaded(plain)
+
+
+def test_empty_folders_in_tmpdir_are_made_again_in_each_child(
+    runner: Runner, packages: Path
+) -> None:
+    plain, learned = starts(runner, packages, "makes")
+    assert loaded(learned) == loaded(plain) + 1
+    assert (runner.client.temporary / "cache" / "inner").is_dir()
+    assert learned.steps == plain.steps == 2
+    assert learned.made_first == ("t/cache", "t/cache/inner")
+
+
+def test_where_the_order_counts_they_are_left_to_the_job(runner: Runner, packages: Path) -> None:
+    environment = {"PYTHONUSERBASE": str(packages)}
+    told = start(
+        runner, BASE, "-B", script(runner, LATER), "makes", "harmless", warm=True,
+        learned=("makes", "harmless"), in_order=True, environment=environment,
+    )  # fmt: skip
+    assert (told.output, told.made_first) == ("['makes']\n", ())
+    assert (runner.client.temporary / "cache" / "inner").is_dir()
+
+
+def test_where_they_cannot_be_made_the_job_fails(runner: Runner, packages: Path) -> None:
+    path = script(runner, LATER)
+    given = {"learned": ("makes",), "environment": {"PYTHONUSERBASE": str(packages)}}
+    start(runner, BASE, "-B", path, "makes", warm=True, **given)
+    runner.clear()
+    (runner.client.temporary / "cache").touch()
+    request = runner.request((BASE, "-B", path, "makes"), warm=True, recording=None, **given)
+    told = runner.client.run(request)
+    assert (told.exit_code, told.output) == (1, "")
+    assert "NotADirectoryError" in told.error_output
 
 
 @pytest.mark.parametrize("name", ["leaves", "prints"])
