@@ -7,11 +7,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from checkpoint_contracts import ACKNOWLEDGES_EXIT, after_exit, wants_unresumed_check
 from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
 from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.phases.again_fresh import Sample
 from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.looks import Looks
@@ -31,7 +33,7 @@ class Exploration:
     warm: frozenset[CrashPoint] = frozenset()
     """Where the experiment started warm."""
     unlike: CrashPoint | None = None
-    """Where a warm start could not be used, and a fresh one could."""
+    """Where a warm start could not be used, and a fresh one could; or both, to another end."""
     keys: frozenset[bytes] = frozenset()
     """Of the states that were resumed from."""
     took_s: float = 0.0
@@ -95,6 +97,7 @@ def explore(
     warm: set[CrashPoint] = set()
     unlike: CrashPoint | None = None
     hangs: Counter[tuple[Fault, str]] = Counter()
+    sample = Sample(options.seed)
     for number, (unique, state) in enumerate(plan):
         if time.monotonic() >= deadline and not options.exhaustive:
             break
@@ -105,18 +108,17 @@ def explore(
             continue
         also = _also_lost(bench, source, unique)
         equal = equal_steps(unique)
+        made = partial(
+            conduct, bench, where, state, control.deadlines, looks, equal, tuple(also.values())
+        )
         with bench.reusing_checks(), bench.warmly(on=starts.serves(where, equal)) as is_warm:
-            experiment = conduct(
-                bench, where, state, control.deadlines, looks, equal, tuple(also.values())
-            )
+            experiment = made()
         if is_warm and not _usable(experiment):
-            again = conduct(
-                bench, where, state, control.deadlines, looks, equal, tuple(also.values())
-            )
-            unlike = unlike or (where if _usable(again) else None)
-            experiment = again
+            experiment = made()
+            unlike = unlike or (where if _usable(experiment) else None)
         elif is_warm:
             warm.update((where, *also.values()))
+            sample.offer(experiment, made)
         hangs[kind] += hung(experiment)
         experiments.append(told(experiment, source, unique.crash))
         for crash, loss in also.items():
@@ -125,6 +127,7 @@ def explore(
         explored.add(unique.crash)
         keys.add(unique.key)
         progress.advance(number + 1, len(plan.states))
+    unlike = unlike or sample.unlike()
     # In the order of the run, so that of each cause the earliest is reported.
     experiments.sort(key=lambda one: (one.point.step, list(Fault).index(one.point.fault)))
     return Exploration(

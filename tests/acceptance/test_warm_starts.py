@@ -116,6 +116,14 @@ def test_a_failure_of_warm_starts_alone_is_none(workplace: Workplace, odd: str) 
     assert again.endswith("everything was explored again with fresh processes")
 
 
+def test_a_failure_of_fresh_starts_alone_is_found(workplace: Workplace) -> None:
+    """What ended well warm is not all believed: a sample of it is made again fresh."""
+    seen = session(workplace, f"if 0 < done < 3 and {RUN} and not warm(): sys.exit('stuck')")
+
+    assert seen.failed() == {RESUME_EQUALS}, seen.output
+    assert told(seen)[1].startswith("job: what was seen in a warm start (step ")
+
+
 def test_what_makes_a_warm_start_unusable_does_not_make_it_inconclusive(
     workplace: Workplace,
 ) -> None:
