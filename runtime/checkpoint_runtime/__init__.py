@@ -8,6 +8,12 @@
 """
 
 from checkpoint_runtime.context import Context, Results
+from checkpoint_runtime.effects.errors import (
+    EffectNotSent,
+    EffectOutcomeError,
+    EffectUncertainError,
+)
+from checkpoint_runtime.effects.view import EffectStatus, PipelineEffects
 from checkpoint_runtime.errors import (
     ChangedPipelineError,
     CheckpointRuntimeError,
@@ -23,11 +29,15 @@ from checkpoint_runtime.errors import (
     StageFailedError,
     StageValueError,
     StateError,
+    TakenOverError,
     WorkspaceError,
+    WorkspaceInUseError,
 )
+from checkpoint_runtime.liveness import Heartbeat
 from checkpoint_runtime.pipeline import Pipeline
 from checkpoint_runtime.preemption import Preempted
 from checkpoint_runtime.progress import FailedAttempt, Progress
+from checkpoint_runtime.state.effect_records import EffectState
 from checkpoint_runtime.status import StageState, StageStatus, Status
 
 __all__ = [
@@ -38,11 +48,18 @@ __all__ = [
     "ContextError",
     "DamagedStateError",
     "DefinitionError",
+    "EffectNotSent",
+    "EffectOutcomeError",
+    "EffectState",
+    "EffectStatus",
+    "EffectUncertainError",
     "EnvironmentVariableError",
     "FailedAttempt",
     "FailedBeforeError",
     "ForeignStateError",
+    "Heartbeat",
     "Pipeline",
+    "PipelineEffects",
     "PoisonedStageError",
     "Preempted",
     "Progress",
@@ -54,5 +71,7 @@ __all__ = [
     "StageValueError",
     "StateError",
     "Status",
+    "TakenOverError",
     "WorkspaceError",
+    "WorkspaceInUseError",
 ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checkpoint_runtime.errors import DefinitionError
 from checkpoint_runtime.stages import Stages, item_name, item_of
+from checkpoint_runtime.state.effect_records import EffectName, EffectState
 from checkpoint_runtime.state.log import StateLog
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.texts import counted
@@ -20,6 +21,8 @@ class Clearing:
     """One item of a mapped stage."""
     attempts: str | None = None
     """Of this stage the used attempts and the failure; the items that are done stay."""
+    forget_effects: bool = False
+    """What these stages have sent is sent again."""
 
     def applied(self, history: History) -> History:
         """A history in which that is cleared; the one given stays as it is."""
@@ -44,6 +47,8 @@ class Clearing:
             log.append({"dropped": stage, "items": [index]})
         if self.attempts is not None and _is_tried(log.history, self.attempts):
             log.append({"retry": self.attempts})
+        if self.forget_effects and (sent := self._sent(log.history)):
+            log.append({"forgotten": [list(name) for name in sent]})
 
     def words(self, history: History) -> str | None:
         """What it takes away of a history; None if that is nothing."""
@@ -60,7 +65,20 @@ class Clearing:
             parts.append(f"{counted(tried, 'used attempt')} of {self.attempts}")
             if not self.item and (kept := len(history.items.get(self.attempts, {}))):
                 parts[-1] += f", and keeps {counted(kept, 'item')} of it"
-        return f"clears {' and '.join(parts)}" if parts else None
+        words = [f"clears {' and '.join(parts)}"] if parts else []
+        if sent := len(self._sent(history)):
+            again = "is sent again" if self.forget_effects else "stays: it is not sent again"
+            words.append(f"each of {counted(sent, 'effect')} that happened {again}")
+        return "; ".join(words) or None
+
+    def _sent(self, history: History) -> list[EffectName]:
+        """What has been sent by the stages that are to run again."""
+        again = {*self.stages, *(() if self.attempts is None else (self.attempts,))}
+        return [
+            name
+            for name, effect in history.effects.items()
+            if effect.state is EffectState.SENT and name.stage in again
+        ]
 
 
 def _is_tried(history: History, stage: str) -> bool:
@@ -75,10 +93,13 @@ def from_stage(stages: Stages, name: str) -> Clearing:
     return Clearing(stages=tuple(stages.from_on(name)))
 
 
-def checked_target(stages: Stages, target: str) -> tuple[str, int | None]:
+def checked_target(
+    stages: Stages, target: str, *, forget_effects: bool = False
+) -> tuple[str, int | None]:
     """A stage, and which of its items if one is meant: ``embed``, ``embed[3]``.
 
-    :raises DefinitionError: there is no such stage, or it has no items.
+    :raises DefinitionError: there is no such stage, or it has no items; effects of one item are to
+        be forgotten.
     """
     item = item_of(target)
     if item is None:
@@ -86,17 +107,25 @@ def checked_target(stages: Stages, target: str) -> tuple[str, int | None]:
     stage = stages[item[0]]
     if stage.items is None:
         raise DefinitionError(f"stage {stage.name!r} has no items: it is no mapped stage.")
+    if forget_effects:
+        raise DefinitionError(
+            f"which effects of stage {stage.name!r} are those of one item is not known: settle "
+            "them one by one, or run the whole stage again."
+        )
     return item
 
 
-def of_target(stages: Stages, history: History, target: str) -> Clearing:
+def of_target(
+    stages: Stages, history: History, target: str, *, forget_effects: bool = False
+) -> Clearing:
     """What ``rerun`` clears. Of a stage that is not done its items that are done stay.
 
     :raises DefinitionError: there is no such stage or item.
     """
     name, index = checked_target(stages, target)
     if index is None:
-        return from_stage(stages, name) if name in history.done else Clearing(attempts=name)
+        again = from_stage(stages, name) if name in history.done else Clearing(attempts=name)
+        return replace(again, forget_effects=forget_effects)
     items = history.items.get(name, {})
     of = history.items_in_all(name)
     if (name in history.done or of is not None) and index not in range(of or 0):

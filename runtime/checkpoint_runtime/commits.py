@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from checkpoint_runtime.plan import Plan
 from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stages import Stage, item_name
 from checkpoint_runtime.state.facts import Kept
-from checkpoint_runtime.state.log import StateLog
+from checkpoint_runtime.state.log import NextLine, StateLog
 from checkpoint_runtime.state.referred import Referred
 from checkpoint_runtime.state.side_files import SideFiles
 from checkpoint_runtime.stored import (
@@ -42,7 +42,7 @@ class Commits:
         self._history = log.history
         self._plan = plan
         self._parameters_digest = parameters_digest
-        self._side_files = SideFiles(workspace)
+        self._side_files = SideFiles(workspace, log.token)
         self._stored = Stored(log.history, self._side_files, remedies)
         self._handoff = Handoff(workspace, log.history, remedies)
         self._referred = Referred(log.history.referred())
@@ -55,8 +55,12 @@ class Commits:
         :raises CommitError: something could not be removed or written.
         """
         self._stored.require_files()
-        self._side_files.sweep(self._referred)
+        self._side_files.sweep(self._referred, self._log.own)
         self._handoff.open(self._plan.outlook())
+
+    def own(self) -> None:
+        """Take the state over, unless that is done: before anything of an older run is removed."""
+        self._log.own()
 
     def attempt(self, stage: Stage) -> None:
         """An attempt is about to be made, unless that stands in the log already."""
@@ -74,14 +78,18 @@ class Commits:
         :raises StageValueError: its value cannot be kept; nothing has been recorded.
         """
         encoded = encoded_value(value, stage.name)
-        files = self._write_files(encoded)
-        self._done(stage, took_s, digest_of(encoded.text), encoded.text, files)
+
+        def line(files: dict[str, Any]) -> NextLine:
+            return self._done_line(stage, took_s, digest_of(encoded.text), encoded.text, files)
+
+        self._done(stage, self._with_files(encoded, line))
 
     def mapped(self, stage: Stage, took_s: float) -> None:
         """A mapped stage is done: all its items are."""
         items = self._history.items.get(stage.name, {})
         digest = digest_of_items(items)
-        self._done(stage, took_s, digest, "null", {"items": len(items)})
+        line = self._done_line(stage, took_s, digest, "null", {"items": len(items)})
+        self._done(stage, line)
 
     def item(self, stage: Stage, index: int, key: str, value: object, *, of: int) -> None:
         """An item of a mapped stage is done.
@@ -92,20 +100,23 @@ class Commits:
         """
         name = item_name(stage.name, index)
         encoded = encoded_value(value, name)
-        files = self._write_files(encoded)
         was = fingerprint(stage, self._history, self._parameters_digest)
-        record: dict[str, Any] = {
-            "item": stage.name,
-            "index": index,
-            "of": of,
-            "key": key,
-            "version": was.version,
-            "inputs": was.inputs,
-            "parameters": was.parameters,
-            "digest": digest_of(encoded.text),
-            **files,
-        }
-        self._log.append(record, value=encoded.text)
+
+        def line(files: dict[str, Any]) -> NextLine:
+            record: dict[str, Any] = {
+                "item": stage.name,
+                "index": index,
+                "of": of,
+                "key": key,
+                "version": was.version,
+                "inputs": was.inputs,
+                "parameters": was.parameters,
+                "digest": digest_of(encoded.text),
+                **files,
+            }
+            return self._log.next_line(record, value=encoded.text)
+
+        self._log.add(self._with_files(encoded, line))
         self._tell(name, self._history.items[stage.name][index].kept)
 
     def drop_items(self, stage: Stage, indices: Collection[int]) -> None:
@@ -152,13 +163,19 @@ class Commits:
             return True  # the next run makes it again from the log
         return True
 
-    def _write_files(self, encoded: codec.Encoded) -> dict[str, Any]:
-        """Its side files, as the next line of the log will name them."""
-        return self._side_files.write(encoded.attachments, self._history.lines + 1, self._referred)
+    def _with_files(
+        self, encoded: codec.Encoded, line: Callable[[dict[str, Any]], NextLine]
+    ) -> NextLine:
+        """The line for the log, once its side files are durable.
 
-    def _done(
+        :param line: makes it of how it names them.
+        """
+        number = self._history.lines + 1
+        return self._side_files.write(encoded.attachments, number, self._referred, line)
+
+    def _done_line(
         self, stage: Stage, took_s: float, digest: str, text: str, further: dict[str, Any]
-    ) -> None:
+    ) -> NextLine:
         was = fingerprint_with_items(stage, self._history, self._parameters_digest)
         record: dict[str, Any] = {
             "done": stage.name,
@@ -175,9 +192,12 @@ class Commits:
         following = self._plan.following(stage)
         if following is not None:
             record["next"] = following
-        self._log.append(record, value=text)
+        return self._log.next_line(record, value=text)
+
+    def _done(self, stage: Stage, line: NextLine) -> None:
+        self._log.add(line)
         self._plan.mark_done(stage)
-        self._plan.begun = following
+        self._plan.begun = line.record.get("next")
         self._tell(stage.name, self._history.done[stage.name].kept)
 
     def _tell(self, name: str, kept: Kept) -> None:

@@ -58,6 +58,8 @@ class Context(Results):
         parameters: Mapping[str, Any],
         workspace: Path,
         scratch: Callable[[], Path],
+        advance: Callable[[int, int | None], None],
+        effect: Callable[..., Any],
     ) -> None:
         """
         :param stages: all of the pipeline, in their order.
@@ -73,11 +75,56 @@ class Context(Results):
         self.workspace = workspace
         """The directory that holds all of the job's files."""
         self._scratch = scratch
+        self._advance = advance
+        self._effect = effect
 
     @property
     def scratch(self) -> Path:
         """A directory of this stage's own: empty at each attempt, gone once the stage is done."""
         return self._scratch()
+
+    def advance(self, by: int = 1, total: int | None = None) -> None:
+        """Say that the stage has got on, by so much: who watches tells that from mere life.
+
+        Costs a few microseconds, and does nothing in a process that the stage has forked.
+
+        :param total: how much there is in all.
+        :raises DefinitionError: no number from 0 on.
+        """
+        self._advance(by, total)
+
+    def effect(
+        self,
+        kind: str,
+        key: str,
+        send: Callable[[str], Any],
+        confirm: Callable[[str], Any] | None = None,
+    ) -> Any:
+        """Do something elsewhere, once: send a mail, publish a file, deploy, pay.
+
+        >>> def publish(context: Context) -> str:
+        ...     return context.effect("publish", "2031-04-01", lambda key: put(page, header=key))
+
+        That it is about to be sent is durable before, and what it gave after. Where that is
+        recorded, in a later attempt say, nothing is sent, and it is returned.
+
+        :param kind: what is done, ``"publish"``.
+        :param key: which one of these, of all that this stage will ever do in any workspace: the
+            date or number of the job belongs into it.
+        :param send: does it. It is given 32 hexadecimal digits that tell this effect from every
+            other one, the same in each attempt, for the receiver to know it by. What it returns
+            must be a value that can be kept. If it raises :class:`EffectNotSent`, nothing has
+            happened; whatever else it raises leaves that open.
+        :param confirm: asked, with the same digits, if that is open: what the effect gave if it has
+            happened (True, say), None if it has not; then it is sent again.
+        :returns: what it gave, as it is read back.
+        :raises EffectUncertainError: it may have happened, and there is nobody to ask.
+        :raises EffectOutcomeError: it has happened, and what it gave cannot be kept.
+        :raises DefinitionError: the kind or the key is no printable text.
+        :raises CommitError: something could not be recorded. If that was the intent, nothing has
+            been sent; if not, it says so.
+        """
+        return self._effect(self.stage, kind, key, send, confirm)
 
     def _unknown(self, stage: str) -> KeyError:
         asked = f"stage {self.stage!r} asked for {stage!r}, which"

@@ -31,6 +31,31 @@ class WorkspaceError(CheckpointRuntimeError):
     """The workspace is not a directory that can be used, or there is no state in it."""
 
 
+class WorkspaceInUseError(WorkspaceError):
+    """Another run is at work in the workspace: nothing was run, and nothing has been changed."""
+
+    def __init__(self, path: Path, holder: str | None, *, pid: int | None) -> None:
+        """
+        :param path: of the lock.
+        :param holder: who holds it, in words; None: this process itself.
+        """
+        if holder is None:
+            happened = (
+                "another run of this process is at work here: a stage cannot run its own pipeline "
+                "in its own workspace."
+            )
+        else:
+            happened = (
+                f"the workspace is in use by {holder}. Nothing was run: wait until that run ends, "
+                "or end it. The lock is free the moment its process is gone; to remove the file "
+                "is of no use."
+            )
+        super().__init__(f"{path}: {happened}")
+        self.path = path
+        self.pid = pid
+        """Of the process that holds it, as it says itself; None: it has not said so."""
+
+
 class EnvironmentVariableError(CheckpointRuntimeError):
     """``CHECKPOINT_EVENTS`` names a file that cannot be written, or another variable is wrong."""
 
@@ -231,3 +256,19 @@ class CommitError(StateError):
         """What was to be written; None: it was not a matter of room."""
         self.free_bytes = free_bytes
         """What the file system had left for this user."""
+
+
+class TakenOverError(CommitError):
+    """A newer run has taken the workspace over: nothing of this one is recorded any more."""
+
+    def __init__(self, path: Path, holder: str) -> None:
+        """
+        :param holder: the process that began last, in words.
+        """
+        super().__init__(
+            path,
+            "cannot append: another run has begun here since this one did, and has taken the "
+            f"workspace over ({holder}). Nothing of this run is recorded from here on: it ends. "
+            "Was the file `lock` removed?",
+        )
+        self.holder = holder

@@ -4,7 +4,8 @@
 where that lies, what is next, and what failed and why. Both are written after every commit and
 before it is acknowledged, so that after a kill they name everything that was acknowledged and
 nothing that is not committed. They are made from the state log, and are made again from it by the
-next run; nothing reads them to go on.
+next run; nothing reads them to go on. So a late write of a run that has been taken over, which may
+put an older handoff in the place of a newer one, is made up for with the next commit or run.
 
 Long jobs: only the last stages stand in the file itself, those before them in a page of the same
 form (``handoff/0042.json``), which names the page before it in turn, so that a commit costs the
@@ -13,7 +14,6 @@ same however much is done.
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from checkpoint_runtime.errors import NEVER_RAISED
 from checkpoint_runtime.plan import Outlook, Tried
+from checkpoint_runtime.processes import boot_id
 from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stages import item_name
 from checkpoint_runtime.state.durable import ALL_RECORDED, commit_error, make_directory
@@ -120,7 +121,7 @@ class Handoff:
             head = json.loads(self._json.content() or b"")
             pages = int(head["page"])
             # After a reboot nothing is believed: a power loss may have taken what was not synced.
-            whole = head["line"] == self._history.lines and head["boot"] == _boot() != ""
+            whole = head["line"] == self._history.lines and head["boot"] == boot_id() != ""
             whole = whole and pages >= 0 and 0 <= done - pages * PER_PAGE <= PER_PAGE
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
@@ -183,7 +184,7 @@ class Handoff:
             "pipeline": self._history.pipeline,
             "state": FILE_NAME,
             "line": self._history.lines,
-            "boot": _boot(),
+            "boot": boot_id(),
             "page": self._pages,
             "pages": [f"{PAGES}/{_page_name(self._pages)}"] if self._pages else [],
         }
@@ -272,15 +273,6 @@ def _code(text: str) -> str:
 
 def _page_name(number: int) -> str:
     return f"{number:04}.json"
-
-
-@functools.cache
-def _boot() -> str:
-    """Which start of the system this is; empty where that is not to be learnt."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _bytes(text: str) -> bytes:

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from checkpoint_runtime.beating import Advance
 from checkpoint_runtime.context import Context
+from checkpoint_runtime.effects.ledger import Ledger
 from checkpoint_runtime.errors import StateError
 from checkpoint_runtime.stages import Stage, Stages
 from checkpoint_runtime.state.records import History
@@ -27,6 +29,8 @@ class Inputs:
         scratch: Scratch,
         *,
         parameters_digest: str,
+        advance: Advance,
+        ledger: Ledger,
     ) -> None:
         self._names = [stage.name for stage in stages]
         self._workspace = workspace
@@ -34,6 +38,8 @@ class Inputs:
         self._stored = stored
         self._scratch = scratch
         self._parameters_digest = parameters_digest
+        self._advance = advance
+        self._ledger = ledger
         self.unreadable: StateError | None = None
         """What reading an input raised: the state's fault, not the stage's."""
 
@@ -59,6 +65,8 @@ class Inputs:
             parameters=decoded_parameters(self._history.parameters, self._history.path),
             workspace=self._workspace,
             scratch=lambda: self._scratch.directory(stage.name),
+            advance=self._advance,
+            effect=self._ledger.effect,
         )
 
     def digest(self, stage: Stage) -> str:

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from checkpoint_runtime.clearing import Clearing, checked_target, from_stage, of_target
 from checkpoint_runtime.context import Results
+from checkpoint_runtime.definition import Definition
+from checkpoint_runtime.effects.view import PipelineEffects
 from checkpoint_runtime.errors import DefinitionError
+from checkpoint_runtime.grace import checked_grace
+from checkpoint_runtime.liveness.checks import checked_interval
+from checkpoint_runtime.liveness.heartbeat import DEFAULT_INTERVAL_S
 from checkpoint_runtime.progress import Progress, Silent
 from checkpoint_runtime.remedies import Calls, Remedies
 from checkpoint_runtime.run import Wishes, go_on, results_of
-from checkpoint_runtime.stages import (
-    ItemFunction,
-    Items,
-    StageFunction,
-    Stages,
-    checked_items,
-    checked_name,
-)
 from checkpoint_runtime.state.log import read_history
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.status import Status, status_of
 from checkpoint_runtime.stored import encoded_parameters
 from checkpoint_runtime.workspace import AnyPath, existing, made
 
-Function = TypeVar("Function", bound=StageFunction)
 
-
-class Pipeline:
+class Pipeline(Definition):
     """A job in stages, run one after another in the order in which they were defined.
 
     >>> film = Pipeline("film")
@@ -41,105 +36,16 @@ class Pipeline:
 
     ``film.run(workspace)`` keeps the state in ``workspace/state.log``. A stage that was killed half
     way runs again from its start: what it does to files must bear that (write a temporary file,
-    then rename it). One process at a time may run a pipeline in one workspace.
+    then rename it). One run at a time works in a workspace.
     """
 
     def __init__(self, name: str) -> None:
         """
         :raises DefinitionError: the name is empty or not printable.
         """
-        self.name = checked_name(name, "a pipeline")
-        self._stages = Stages(self.name)
+        super().__init__(name)
         self.remedies: Remedies = Calls()
         """How errors, the status and the handoff say what to do; the command has its own."""
-
-    # --- definition ---
-
-    @overload
-    def stage(self, function: Function, /) -> Function: ...
-    @overload
-    def stage(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        after: Sequence[str] | None = None,
-        attempts: int | None = None,
-        backoff_s: float = 1.0,
-        version: str = "1",
-    ) -> Callable[[Function], Function]: ...
-    def stage(
-        self,
-        function: Function | None = None,
-        /,
-        *,
-        name: str | None = None,
-        after: Sequence[str] | None = None,
-        attempts: int | None = None,
-        backoff_s: float = 1.0,
-        version: str = "1",
-    ) -> Function | Callable[[Function], Function]:
-        """Add a function as the next stage: ``@film.stage`` or ``@film.stage(after=["research"])``.
-
-        The function comes back as it is.
-
-        :param name: the function's own name, if none is given.
-        :param after: the stages whose values it is given; the one defined before, if not given.
-        :param attempts: how often it is tried in all, exceptions and deaths of the process counted;
-            one that raises is tried again in the same run. Not given: 10 in all, and a stage that
-            raises ends the run; the next resume tries it again.
-        :param backoff_s: the wait after the first attempt, if that raises; it doubles with each, up
-            to a minute.
-        :param version: changes when what the stage does changes; results of another version are
-            not taken as done.
-        :raises DefinitionError: the name is unusable or taken, an input is not known.
-        """
-
-        def add(function: Function) -> Function:
-            self._stages.add(
-                _name_of(function) if name is None else name,
-                function,
-                after=after,
-                attempts=attempts,
-                backoff_s=backoff_s,
-                version=version,
-            )
-            return function
-
-        return add if function is None else add(function)
-
-    def map(
-        self,
-        function: ItemFunction,
-        items: Items,
-        *,
-        name: str | None = None,
-        after: Sequence[str] | None = None,
-        attempts: int | None = None,
-        backoff_s: float = 1.0,
-        version: str = "1",
-    ) -> None:
-        """Add a stage that does ``function(context, item)`` for each item, each committed alone.
-
-        Its value is the list of what each item gave, in the order of the items. After a crash the
-        items that are done are skipped; one that has changed at its place is done again. Values of
-        inputs too large for the log are read once for all items: change nothing in them.
-
-        :param items: the items in their order, or a function that makes them of the context. They
-            must be values that can be kept.
-
-        The others are as for :meth:`stage`; the attempts count anew with each item that is done.
-        """
-        name = _name_of(function) if name is None else name
-        self._stages.add(
-            name,
-            function,
-            after=after,
-            attempts=attempts,
-            backoff_s=backoff_s,
-            version=version,
-            items=checked_items(items, name),
-        )
 
     # --- running ---
 
@@ -152,6 +58,8 @@ class Pipeline:
         rerun_from: str | None = None,
         keep_going: bool = False,
         progress: Progress | None = None,
+        heartbeat_s: float | None = DEFAULT_INTERVAL_S,
+        grace_s: float = 0.0,
     ) -> Results:
         """Run every stage that is not done yet, and return what all of them returned.
 
@@ -162,16 +70,22 @@ class Pipeline:
         :param accept_changed: what is done stays done although the pipeline has changed since.
         :param rerun_from: this stage and all that are built on it are run again.
         :param keep_going: after a failure, go on with the stages that are not built on it.
+        :param heartbeat_s: how often it beats (:mod:`~checkpoint_runtime.liveness`); 0: never.
+        :param grace_s: how long the stage under way, or its item, may go on after a signal that
+            ends the run; then it is abandoned.
         :raises DefinitionError: there are no stages, or no such stage.
         :raises WorkspaceError: the workspace is not a directory, or may not be looked into.
+        :raises WorkspaceInUseError: another run is at work there.
         :raises StateError: the state there is damaged, lost, or another pipeline's.
         :raises ChangedPipelineError: what is done there was done by another form of this pipeline.
         :raises FailedBeforeError: a stage had failed. In all these cases nothing has been run.
         :raises StageFailedError, StageValueError, PoisonedStageError: a stage failed now, returned
             what cannot be kept, or has used up its attempts.
         :raises ContextError: a stage asked for what it does not name as an input.
+        :raises EffectUncertainError: what a stage was to send may or may not have happened.
         :raises CommitError: something could not be written: nothing is recorded of it.
-        :raises Preempted: a SIGTERM came, in the main thread, and nobody else handles it.
+        :raises TakenOverError: another run has taken the workspace over since this one began.
+        :raises Preempted: SIGTERM or SIGUSR1 came, to the main thread, and nobody else handles it.
         """
         return self._go_on(
             workspace,
@@ -180,6 +94,8 @@ class Pipeline:
             accept_changed=accept_changed,
             keep_going=keep_going,
             progress=progress,
+            heartbeat_s=heartbeat_s,
+            grace_s=grace_s,
             retry_failed=False,
         )
 
@@ -192,6 +108,8 @@ class Pipeline:
         rerun_from: str | None = None,
         keep_going: bool = False,
         progress: Progress | None = None,
+        heartbeat_s: float | None = DEFAULT_INTERVAL_S,
+        grace_s: float = 0.0,
     ) -> Results:
         """Go on after a crash or a failure: what is done is skipped, what failed is tried again.
 
@@ -205,11 +123,20 @@ class Pipeline:
             accept_changed=accept_changed,
             keep_going=keep_going,
             progress=progress,
+            heartbeat_s=heartbeat_s,
+            grace_s=grace_s,
             retry_failed=True,
         )
 
     def rerun(
-        self, workspace: AnyPath, target: str, *, progress: Progress | None = None
+        self,
+        workspace: AnyPath,
+        target: str,
+        *,
+        forget_effects: bool = False,
+        progress: Progress | None = None,
+        heartbeat_s: float | None = DEFAULT_INTERVAL_S,
+        grace_s: float = 0.0,
     ) -> Results:
         """Run a stage again although it is done, or stuck, and go on from there.
 
@@ -218,18 +145,22 @@ class Pipeline:
 
         :param target: the name of a stage; or of an item, ``"embed[3]"``: that item is cleared, and
             all that is built on its stage.
-        :raises DefinitionError: there is no such stage or item. The others are those of
-            :meth:`resume`.
+        :param forget_effects: what these stages have sent is sent again. Not given: it is not, and
+            they are given what it gave then. What may or may not have happened has to be settled.
+        :raises DefinitionError: there is no such stage or item; effects of one item are to be
+            forgotten. The others are those of :meth:`resume`.
         """
-        checked_target(self._stages, target)
+        checked_target(self._stages, target, forget_effects=forget_effects)
         existing(workspace)
         return self._go_on(
             workspace,
             None,
-            lambda history: of_target(self._stages, history, target),
+            lambda history: of_target(self._stages, history, target, forget_effects=forget_effects),
             accept_changed=False,
             keep_going=False,
             progress=progress,
+            heartbeat_s=heartbeat_s,
+            grace_s=grace_s,
             retry_failed=True,
         )
 
@@ -253,6 +184,13 @@ class Pipeline:
         folder = existing(workspace)
         return status_of(self._stages, read_history(folder, self.name), folder, self.remedies)
 
+    def effects(self, workspace: AnyPath) -> PipelineEffects:
+        """What its stages have sent (``context.effect``), to be gone through and to be settled.
+
+        :raises WorkspaceError, StateError: as :meth:`run`.
+        """
+        return PipelineEffects(self.name, existing(workspace))
+
     # --- the story of a run ---
 
     def _go_on(
@@ -264,6 +202,8 @@ class Pipeline:
         accept_changed: bool,
         keep_going: bool,
         progress: Progress | None,
+        heartbeat_s: float | None,
+        grace_s: float,
         retry_failed: bool,
     ) -> Results:
         wishes = Wishes(
@@ -273,6 +213,8 @@ class Pipeline:
             keep_going=keep_going,
             retry_failed=retry_failed,
             progress=progress or Silent(),
+            heartbeat_s=checked_interval(heartbeat_s) if heartbeat_s else None,
+            grace_s=checked_grace(grace_s),
             remedies=self.remedies,
         )
         if not len(self._stages):
@@ -282,8 +224,3 @@ class Pipeline:
     def _from(self, stage: str | None) -> Callable[[History], Clearing]:
         clearing = Clearing() if stage is None else from_stage(self._stages, stage)
         return lambda history: clearing
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    # A partial or a callable object has no name of its own: it is asked for one.
-    return getattr(function, "__name__", "")

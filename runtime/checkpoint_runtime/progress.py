@@ -27,7 +27,10 @@ class Progress(Protocol):
     """Told what happens, as it happens. What it raises ends the run."""
 
     def note(self, text: str) -> None:
-        """Something worth knowing that is no error: what is cleared, what was dropped."""
+        """Something worth knowing that is no error: what is cleared, what was dropped.
+
+        That a grace has begun is told by a thread of its own.
+        """
 
     def planned(self, stages: int, done: int) -> None:
         """So many stages there are, and so many of them are done already."""

@@ -18,6 +18,10 @@ class Remedies(Protocol):
         """To clear a stage or an item, and go on."""
         ...
 
+    def settle(self, stage: str, kind: str, key: str) -> str:
+        """To say that an effect has happened."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Calls:
@@ -28,6 +32,11 @@ class Calls:
 
     def rerun(self, target: str) -> str:
         return f"pipeline.rerun(workspace, {target!r})"
+
+    def settle(self, stage: str, kind: str, key: str) -> str:
+        return (
+            f"pipeline.effects(workspace).settle({kind!r}, {key!r}, stage={stage!r}, happened=True)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,5 +53,9 @@ class Commands:
     def rerun(self, target: str) -> str:
         return shlex.join([*self._begun("rerun"), target])
 
-    def _begun(self, command: str) -> list[str]:
-        return ["checkpoint-runtime", command, self.pipeline, "--workspace", self.workspace]
+    def settle(self, stage: str, kind: str, key: str) -> str:
+        named = [f"--stage={stage}", "--happened", "--", kind, key]
+        return shlex.join([*self._begun("effects", "settle"), *named])
+
+    def _begun(self, *command: str) -> list[str]:
+        return ["checkpoint-runtime", *command, self.pipeline, "--workspace", self.workspace]

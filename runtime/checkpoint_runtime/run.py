@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from checkpoint_runtime.beating import beating
 from checkpoint_runtime.clearing import Clearing
 from checkpoint_runtime.context import Results
 from checkpoint_runtime.errors import FailedBeforeError
 from checkpoint_runtime.events import EventFile
+from checkpoint_runtime.exclusion.lock import WorkspaceLock
 from checkpoint_runtime.preemption import Preemption
 from checkpoint_runtime.progress import Progress
 from checkpoint_runtime.reconcile import reconcile
@@ -34,6 +36,10 @@ class Wishes:
     accept_changed: bool
     keep_going: bool
     retry_failed: bool
+    heartbeat_s: float | None
+    """Between two beats; None: it does not beat."""
+    grace_s: float
+    """So long the stage under way may go on after a signal."""
     progress: Progress
     remedies: Remedies
 
@@ -42,10 +48,16 @@ def go_on(name: str, stages: Stages, folder: Path, wishes: Wishes) -> Results:
     """Run what is not done, and return what all stages returned. Raises as ``Pipeline.run``."""
     faults = StageFaults.from_environment(stages)
     with (
-        Preemption.of_this_run() as preemption,
+        Preemption.of_this_run(wishes.grace_s, wishes.progress.note) as preemption,
         EventFile.from_environment() as events,
+        WorkspaceLock(folder, wishes.progress.note),
         StateLog(folder, name) as log,
     ):
+        if log.late:
+            wishes.progress.note(
+                f"{log.path}, line {', '.join(map(str, log.late))}: written by a run after another "
+                "one had taken the workspace over: it counts for nothing."
+            )
         if log.dropped is not None:
             wishes.progress.note(
                 f"{log.path}, line {log.dropped}: the checksum of this last line does not fit: "
@@ -61,18 +73,20 @@ def go_on(name: str, stages: Stages, folder: Path, wishes: Wishes) -> Results:
         )
         if not wishes.retry_failed:
             _refuse_failed(log.history)
-        Runner(
-            stages,
-            folder,
-            log,
-            events,
-            faults=faults,
-            preemption=preemption,
-            parameters_digest=digest,
-            keep_going=wishes.keep_going,
-            progress=wishes.progress,
-            remedies=wishes.remedies,
-        ).run()
+        with beating(folder, wishes.heartbeat_s, wishes.progress) as (progress, advance):
+            Runner(
+                stages,
+                folder,
+                log,
+                events,
+                faults=faults,
+                preemption=preemption,
+                parameters_digest=digest,
+                keep_going=wishes.keep_going,
+                progress=progress,
+                advance=advance,
+                remedies=wishes.remedies,
+            ).run()
         return results_of(log.history, folder, wishes.remedies)
 
 

@@ -18,8 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from checkpoint_runtime.beating import Advance
 from checkpoint_runtime.commits import Commits
 from checkpoint_runtime.context import Context
+from checkpoint_runtime.effects.ledger import Ledger
+from checkpoint_runtime.effects.recording import Recording
 from checkpoint_runtime.errors import (
     CheckpointRuntimeError,
     ContextError,
@@ -70,6 +73,7 @@ class Runner:
         parameters_digest: str,
         keep_going: bool,
         progress: Progress,
+        advance: Advance,
         remedies: Remedies,
     ) -> None:
         self._stages = stages
@@ -84,14 +88,18 @@ class Runner:
         self._commits = Commits(
             workspace, log, self._plan, parameters_digest=parameters_digest, remedies=remedies
         )
-        self._scratch = Scratch(workspace)
+        self._scratch = Scratch(workspace, log.token)
+        stored = Stored(log.history, SideFiles(workspace), remedies)
+        self._ledger = Ledger(log.history, Recording(workspace, log), stored, preemption, remedies)
         self._inputs = Inputs(
             stages,
             workspace,
             log.history,
-            Stored(log.history, SideFiles(workspace), remedies),
+            stored,
             self._scratch,
             parameters_digest=parameters_digest,
+            advance=advance,
+            ledger=self._ledger,
         )
         self._process = os.getpid()
         self._index: int | None = None
@@ -105,7 +113,7 @@ class Runner:
         :raises CommitError: something could not be recorded.
         """
         self._commits.open()
-        self._scratch.sweep()
+        self._scratch.sweep(self._commits.own)
         before = self._plan.done
         self._progress.planned(len(self._stages), before)
         try:
@@ -125,6 +133,7 @@ class Runner:
             except StageError as error:
                 if not self._keep_going:
                     raise
+                self._commits.release()  # if it may be tried again unchanged
                 if first is None:
                     first = error
                 else:
@@ -211,14 +220,15 @@ class Runner:
     def _called(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """What the user's own function returns; what it raises is told from what we raise."""
         try:
-            with self._preemption.heeded():
+            with self._preemption.heeded(work=True):
                 self._faults.strike(name)
                 value = function(*arguments)
         except (Preempted, ContextError):
             raise
         except (Exception, SystemExit) as error:
             # A child that the stage forked has nothing to record here: that is its parent's.
-            if error is self._inputs.unreadable or os.getpid() != self._process:
+            ours = error is self._inputs.unreadable or error is self._ledger.refused
+            if ours or os.getpid() != self._process:
                 raise
             raise _StageRaised(error) from error
         if os.getpid() != self._process:

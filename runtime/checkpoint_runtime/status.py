@@ -5,11 +5,13 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from checkpoint_runtime.fingerprints import changed, unknown
 from checkpoint_runtime.plan import Plan
 from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stages import Stage, Stages, item_name
+from checkpoint_runtime.state.effect_records import EffectState
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.state.side_files import SideFiles
 from checkpoint_runtime.stored import (
@@ -18,6 +20,9 @@ from checkpoint_runtime.stored import (
     digest_of,
     encoded_parameters,
 )
+
+if TYPE_CHECKING:
+    from checkpoint_runtime.liveness.last_look import WorkerStatus
 
 
 class StageState(enum.StrEnum):
@@ -82,6 +87,10 @@ class Status:
     """Recorded as done, in part at least, and no stage of this pipeline: resume refuses."""
     next: tuple[str, ...]
     """What a resume would run first: nothing if it refuses; more than one only if some failed."""
+    unsettled: tuple[str, ...]
+    """Of each effect that may or may not have happened what to type, or to call, to settle it."""
+    workers: tuple[WorkerStatus, ...]
+    """Who has beaten there, and whether that process is there now, as one look can tell."""
 
     @property
     def finished(self) -> bool:
@@ -104,6 +113,9 @@ def status_of(stages: Stages, history: History, workspace: Path, remedies: Remed
     :raises StateError: the parameters that are recorded cannot be read.
     :raises StageValueError: items of a mapped stage are nothing that can be kept.
     """
+    # Who runs a pipeline looks at nobody, and need not load that.
+    from checkpoint_runtime.liveness.last_look import workers_status
+
     parameters = encoded_parameters(decoded_parameters(history.parameters, history.path))
     differing = {
         stage.name: sentence for stage, sentence in changed(stages, history, digest_of(parameters))
@@ -131,6 +143,12 @@ def status_of(stages: Stages, history: History, workspace: Path, remedies: Remed
         stages=tuple(one(stage) for stage in stages),
         unknown=gone,
         next=() if gone or differing or damaged else plan.outlook().next,
+        unsettled=tuple(
+            remedies.settle(*name)
+            for name, effect in history.effects.items()
+            if effect.state is EffectState.UNSETTLED
+        ),
+        workers=workers_status(workspace),
     )
 
 

@@ -17,6 +17,7 @@ from checkpoint_runtime.errors import (
 )
 from checkpoint_runtime.remedies import Remedies
 from checkpoint_runtime.stages import item_name
+from checkpoint_runtime.state.effect_records import EffectName
 from checkpoint_runtime.state.facts import Item, Kept
 from checkpoint_runtime.state.records import History
 from checkpoint_runtime.state.referred import by_content
@@ -44,6 +45,21 @@ class Stored:
         return [
             self._read(item_name(stage, index), items[index].kept) for index in range(done.items)
         ]
+
+    def outcome(self, name: EffectName, kept: Kept) -> Any:
+        """What an effect gave, made anew.
+
+        :raises StateError: as :meth:`value`.
+        """
+        try:
+            return self._decoded(kept)
+        except StateError as error:
+            raise _of_its_kind(
+                error,
+                f"It is part of what effect {name.kind!r} with key {name.key!r} of stage "
+                f"{name.stage!r} gave. Bring it back as it was, or say anew that it has happened: "
+                f"{self._remedies.settle(*name)}",
+            ) from error
 
     def require_files(self) -> None:
         """Find out, without reading them, whether all side files stand where they should.
@@ -73,6 +89,12 @@ class Stored:
         return done.items is not None or bool(done.kept.files)
 
     def _read(self, name: str, kept: Kept) -> Any:
+        try:
+            return self._decoded(kept)
+        except StateError as error:
+            raise self._named(error, name) from error
+
+    def _decoded(self, kept: Kept) -> Any:
         names = by_content(kept.files)
 
         def load(content: str) -> bytes:
@@ -85,12 +107,9 @@ class Stored:
         try:
             return codec.decode(json.dumps(kept.value), load)
         except codec.UnreadableValueError as error:
-            damage = DamagedStateError(
+            raise DamagedStateError(
                 self._history.path, kept.line, f"the value cannot be read: {error}"
-            )
-            raise self._named(damage, name) from error
-        except StateError as error:
-            raise self._named(error, name) from error
+            ) from error
 
     def _require_files(self, name: str, kept: Kept) -> None:
         try:
@@ -100,13 +119,16 @@ class Stored:
 
     def _named(self, error: StateError, name: str) -> StateError:
         """The same error, which says what is damaged by it, and what to do."""
-        kind = DamagedStateError if isinstance(error, DamagedStateError) else StateError
-        return kind(
-            error.path,
-            error.line,
-            f"{error.problem}. It is part of what {name!r} returned. Bring it back as it was, or "
-            f"do that again: {self._remedies.rerun(name)}",
+        return _of_its_kind(
+            error,
+            f"It is part of what {name!r} returned. Bring it back as it was, or do that again: "
+            f"{self._remedies.rerun(name)}",
         )
+
+
+def _of_its_kind(error: StateError, further: str) -> StateError:
+    kind = DamagedStateError if isinstance(error, DamagedStateError) else StateError
+    return kind(error.path, error.line, f"{error.problem}. {further}")
 
 
 def all_kept(history: History) -> Iterator[tuple[str, Kept]]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from checkpoint_runtime import run
+from checkpoint_runtime.beating import beating
 from checkpoint_runtime.state import digesting
 from tests.runtime.film_job import JOB
 
@@ -18,6 +20,17 @@ from tests.runtime.film_job import JOB
 def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CHECKPOINT_EVENTS", "CHECKPOINT_STAGE_FAULT"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pipelines of this process do not beat: each would have another process started for that.
+
+    ``tests/runtime/liveness`` is where they do.
+    """
+    monkeypatch.setattr(
+        run, "beating", lambda folder, interval_s, progress: beating(folder, None, progress)
+    )
 
 
 @pytest.fixture

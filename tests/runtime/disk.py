@@ -18,8 +18,8 @@ import pytest
 from checkpoint_runtime.state import swapped_file
 
 CALLS = (
-    "open", "write", "fsync", "fdatasync", "ftruncate", "mkdir", "unlink", "rmdir", "rename",
-    "replace", "close",
+    "open", "write", "pwrite", "fsync", "fdatasync", "ftruncate", "mkdir", "unlink", "rmdir",
+    "rename", "replace", "close",
 )  # fmt: skip
 
 

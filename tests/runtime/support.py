@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from checkpoint_runtime import Context, Pipeline
+from checkpoint_runtime.progress import Silent
 from checkpoint_runtime.state.lines import framed
 
 Ran = list[str]
+DEADLINE_S = 30
 RESULT = {"research": {"frames": 42}, "render": ["f0", "f1"], "assemble": 42}
 
 
@@ -47,6 +52,33 @@ def film(ran: Ran | None = None, **failing: Callable[[], object]) -> Pipeline:
     return pipeline
 
 
+class Notes(Silent):
+    """Keeps what is noted of a run."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@contextmanager
+def in_time(*processes: subprocess.Popen[str]) -> Iterator[None]:
+    """What they have not said by the deadline they never say; in the end they are gone."""
+
+    def end() -> None:
+        for process in processes:
+            process.kill()
+
+    late = threading.Timer(DEADLINE_S, end)
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+        end()
+
+
 def fail() -> None:
     raise RuntimeError("out of paint")
 
@@ -61,8 +93,12 @@ def log_of(records: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def records_of(workspace: Path) -> list[dict[str, Any]]:
+    """What the log says, but which run says it."""
     lines = (workspace / "state.log").read_text().splitlines()
-    return [json.loads(line[9:]) for line in lines]
+    records: list[dict[str, Any]] = [json.loads(line[9:]) for line in lines]
+    for record in records:
+        record.pop("owner", None)
+    return records
 
 
 def told_by_handoff(workspace: Path) -> list[str]:

@@ -65,7 +65,7 @@ def assert_sound(workspace: Path, events: Path) -> None:
     started = {line.removeprefix("start ") for line in after if line.startswith("start ")}
     assert not acknowledged & started
     names = sorted(name for name in files_in(workspace) if not name.startswith("values/"))
-    assert names == ["handoff.json", "handoff.md", "state.log", "values"]
+    assert names == ["handoff.json", "handoff.md", "lock", "state.log", "values"]
     assert len(os.listdir(workspace / "values")) == 1
 
 
@@ -108,15 +108,15 @@ def test_a_kill_while_an_earlier_one_is_made_up_for_is_survived(
         events.unlink()
         log = (workspace / "state.log").read_bytes().splitlines(keepends=True)
         (workspace / "state.log").write_bytes(b"".join(log[:4]) + log[4][:-5])
-        (workspace / ".scratch" / "render").mkdir(parents=True)
-        (workspace / ".scratch" / "render" / "work").touch()
+        (workspace / ".scratch" / "1-render").mkdir(parents=True)
+        (workspace / ".scratch" / "1-render" / "work").touch()
         (workspace / ".handoff.md.spare").write_bytes(b"half")
-        (workspace / "values" / "line-9-1.bin").write_bytes(b"half")
+        (workspace / "values" / "line-9-1-1.bin").write_bytes(b"half")
         return workspace
 
     with on(Disk()) as undisturbed:
         film().resume(left_by_a_crash("undisturbed"))
-    assert undisturbed.calls["ftruncate"] == 1
+    assert undisturbed.calls["ftruncate"] == 1 + 2  # of the torn line; of the lock
     for call in range(1, undisturbed.count + 1):
         workspace = left_by_a_crash(f"call-{call}")
         with on(Disk(crash_before=call)):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,8 +52,10 @@ class Slow(Attachment):
 
 
 @contextmanager
-def digested(one: Attachment) -> Iterator[Digesting]:
-    with Digesting([one]) as digests:
+def digested(
+    one: Attachment, make: Callable[[], object] | None = None
+) -> Iterator[Digesting[object]]:
+    with Digesting([one], make or (lambda: one.sha256)) as digests:
         digests.start()
         yield digests
 
@@ -67,7 +70,7 @@ def test_the_block_runs_meanwhile_and_the_digest_is_known_when_it_is_left() -> N
     assert one.ended.is_set()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hashlib, "sha256", None)
-        assert one.sha256 == SHA256
+        assert one.sha256 == digests.made == SHA256
 
 
 @pytest.mark.parametrize("error", [MemoryError("no room"), OSError(errno.EIO, "x"), SystemExit(3)])
@@ -80,12 +83,52 @@ def test_what_goes_wrong_in_the_thread_is_raised_when_the_block_is_left(
     assert caught.value is error
 
 
+@pytest.mark.parametrize("size_bytes", [1, len(CONTENT)])
+def test_what_is_made_of_the_digests_is_made_once_in_the_thread_if_there_is_one(
+    size_bytes: int,
+) -> None:
+    one, here = Attachment("bin", [CONTENT[:size_bytes]]), threading.get_ident()
+    made: list[tuple[str, bool]] = []
+
+    def make() -> int:
+        made.append((one.sha256, threading.get_ident() == here))
+        return len(made)
+
+    with Digesting([one], make) as digests:
+        digests.start()
+    assert (digests.made, digests.made) == (1, 1)
+    assert made == [(hashlib.sha256(CONTENT[:size_bytes]).hexdigest(), size_bytes == 1)]
+
+
+def test_what_goes_wrong_in_making_it_is_raised_when_the_block_is_left() -> None:
+    def make() -> None:
+        raise MemoryError("no room")
+
+    one = Attachment("bin", [CONTENT])
+    with pytest.raises(MemoryError, match="no room"), digested(one, make):
+        pass
+
+
+def test_of_digests_that_are_given_up_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, wait = Slow(), Digesting._wait
+    made: list[str] = []
+
+    def let_and_wait(self: Digesting[None]) -> None:
+        one.let.set()
+        wait(self)
+
+    monkeypatch.setattr(Digesting, "_wait", let_and_wait)
+    with pytest.raises(CommitError), digested(one, lambda: made.append(one.sha256)):
+        raise one.error_once_begun()
+    assert (one.ended.is_set(), made) == (True, [])
+
+
 def test_an_error_of_the_block_comes_first_and_gives_the_digests_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one, wait = Slow(MemoryError()), Digesting._wait
 
-    def let_and_wait(self: Digesting) -> None:
+    def let_and_wait(self: Digesting[str]) -> None:
         one.let.set()
         wait(self)
 
@@ -101,7 +144,7 @@ def test_one_that_is_given_up_before_it_begins_does_not_begin(
     one, start, wait = Slow(), _thread.start_new_thread, Digesting._wait
     late: list[Callable[[], None]] = []
 
-    def start_and_wait(self: Digesting) -> None:
+    def start_and_wait(self: Digesting[str]) -> None:
         start(late.pop(), ())
         wait(self)
 
@@ -134,7 +177,7 @@ class Interrupted:
 
 def test_an_interrupt_while_it_is_waited_for_leaves_no_thread_behind() -> None:
     one = Slow()
-    digesting_one = Digesting([one])
+    digesting_one = Digesting([one], lambda: one.sha256)
     vars(digesting_one)["_at_work"] = Interrupted(one)
     with pytest.raises(KeyboardInterrupt, match="2"), digesting_one:
         digesting_one.start()
@@ -213,12 +256,12 @@ def test_a_commit_that_fails_says_so_leaves_no_thread_and_is_made_anew(
     ended: list[bool] = []
     run, real = Digesting._run, getattr(os, call)
 
-    def noted(self: Digesting) -> None:
+    def noted(self: Digesting[Any]) -> None:
         run(self)
         ended.append(self._ended)
 
     def fail(descriptor: int, *data: bytes) -> object:
-        if os.readlink(f"/proc/self/fd/{descriptor}").endswith("/line-3-1.bin"):
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith("/line-3-1-1.bin"):
             failing(errno.ENOSPC if call == "write" else errno.EIO)()
         return real(descriptor, *data)
 
@@ -226,7 +269,7 @@ def test_a_commit_that_fails_says_so_leaves_no_thread_and_is_made_anew(
     with monkeypatch.context() as patch:
         patch.setattr(os, call, fail)
         with pytest.raises(
-            CommitError, match=r"line-3-1\.bin: cannot write: .*as before"
+            CommitError, match=r"line-3-1-1\.bin: cannot write: .*as before"
         ) as caught:
             large().run(tmp_path)
     assert (caught.value.needed_bytes == len(CONTENT)) == (call == "write")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from checkpoint_runtime.state import durable
+from checkpoint_runtime.state import durable, early
 from checkpoint_runtime.state.durable import (
     ALL_RECORDED,
     commit_error,
@@ -71,6 +71,40 @@ def test_a_new_file_is_durable_before_its_name_is(tmp_path: Path) -> None:
         write_new_file(path, [b"one ", memoryview(b"two")])
     assert path.read_bytes() == b"one two"
     assert disk.order == ["open", "write", "write", "fsync"]
+
+
+@pytest.mark.parametrize("size_bytes", [early.WORTH_TWO_WRITES_BYTES - 1, 700_001])
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_disk_begins_with_the_first_half_of_much_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size_bytes: int, *, fails: bool
+) -> None:
+    send, results = early._sync_file_range, list[int]()
+    assert send is not None
+
+    def noted(descriptor: int, *arguments: int) -> int:
+        results.append(-1 if fails else send(descriptor, *arguments))
+        disk.order.append("send")
+        return results[-1]
+
+    monkeypatch.setattr(early, "_sync_file_range", noted)
+    content = os.urandom(size_bytes)
+    with on(Disk()) as disk:
+        write_new_file(tmp_path / "file", [content])
+    assert (tmp_path / "file").read_bytes() == content
+    much = size_bytes >= early.WORTH_TWO_WRITES_BYTES
+    # That it fails changes nothing: it is the sync that counts.
+    assert disk.order == ["open", *(["write", "send"] if much else []), "write", "fsync"]
+    assert results == ([-1 if fails else 0] if much else [])
+
+
+def test_where_the_disk_cannot_be_told_to_begin_much_data_is_one_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(early, "_sync_file_range", None)
+    with on(Disk()) as disk:
+        write_new_file(tmp_path / "file", [bytes(1 << 20)])
+    assert (tmp_path / "file").stat().st_size == 1 << 20
+    assert disk.order == ["open", "write", "fsync"]
 
 
 def test_one_that_a_crash_left_is_not_gone_on_with(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shlex
 import subprocess
@@ -25,8 +27,11 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def folder(job: str, tmp_path: Path) -> Path:
     """The files of the guide; the current directory."""
-    film, _, check, test_film = blocks("python")
+    film, _, announce, check, test_film = blocks("python")
     (tmp_path / "film.py").write_text(film)
+    (tmp_path / "announced.py").write_text(
+        f"{film.partition('if __name__')[0]}\nsend_mail = lambda *given: given\n{announce}"
+    )
     (tmp_path / "check.py").write_text(check)
     (tmp_path / "test_film.py").write_text(test_film)
     edited = film.replace('{"frames": 42}', '{"frames": 43}').replace(
@@ -74,6 +79,21 @@ def test_the_subject_of_the_guide_is_one_and_its_change_is_noticed(
     assert options == [
         "contracts", "run", "resume", "check", "changed", "handoff", "capability",
     ]  # fmt: skip
+
+
+def test_the_effect_of_the_guide_is_sent_once_and_its_key_is_what_the_guide_says(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "announced.py:film", "--workspace", "w"]) == ExitCode.DONE
+    capsys.readouterr()
+    assert main(["effects", "list", "announced.py:film", "--workspace", "w", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (digested,) = re.findall(r"SHA-256 of `(.*?)`", GUIDE)
+    assert found["idempotency_key"] == hashlib.sha256(digested.encode()).hexdigest()[:32]
+    assert found["idempotency_key"] in found["outcome"]
+    settle = re.findall(r"`checkpoint-runtime (effects settle [^`]*)`", GUIDE)
+    (typed,) = [shlex.split(text.replace("film:film", "announced.py:film")) for text in settle]
+    assert main([*typed[:4], "w", *typed[5:]]) == ExitCode.DONE
 
 
 def test_the_guide_names_every_exit_code_and_every_error() -> None:

@@ -232,7 +232,7 @@ film().run(sys.argv[1])
         check=True, timeout=60, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.rglob("*")}
-    assert modes.pop("w") == "0o700"
+    assert modes.pop("w") == modes.pop("heartbeats") == "0o700"
     assert set(modes.values()) == {"0o600"}
 
 
@@ -254,7 +254,7 @@ def test_a_workspace_that_may_not_be_written_is_refused_with_a_sentence(
     with pytest.raises(CommitError) as caught:
         film().run(tmp_path)
     assert f"{tmp_path}/state.log: cannot open: {problem}" in str(caught.value)
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_death_between_a_commit_and_the_last_attempt_does_not_use_that_up(
 
 def test_deaths_and_failures_share_a_budget(tmp_path: Path, waits: Waits) -> None:
     died: list[dict[str, Any]] = [
-        {"format": 3, "pipeline": "film"},
+        {"format": 4, "pipeline": "film"},
         {"attempt": "work"},
         {"attempt": "work"},
     ]

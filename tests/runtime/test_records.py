@@ -84,8 +84,8 @@ def test_all_side_files_of_what_is_done_are_referred_to() -> None:
 def test_the_log_of_another_pipeline_or_version_is_refused_and_says_whose() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"format": FORMAT, "pipeline": "song"}, "the state of pipeline 'song', not of 'film'"),
-        ({"format": 4, "pipeline": "film"}, "format 4 of a newer version; this one reads 3"),
-        ({"format": 2, "pipeline": "film"}, "format 2 of another version; this one reads 3"),
+        ({"format": 5, "pipeline": "film"}, "format 5 of a newer version; this one reads 4"),
+        ({"format": 2, "pipeline": "film"}, "format 2 of another version; this one reads 4"),
         ({"format": "x", "pipeline": "film"}, "format 'x' of another version"),
     ]
     for record, sentence in cases:

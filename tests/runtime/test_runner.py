@@ -184,7 +184,8 @@ def test_a_stage_that_runs_its_own_pipeline_in_its_own_workspace_is_told_so(
         return pipeline.resume(context.workspace)
 
     pipeline = one(work)
-    with pytest.raises(StageFailedError, match=r"'work' failed: StateError: .*own workspace"):
+    own = r"'work' failed: WorkspaceInUseError: .*own workspace"
+    with pytest.raises(StageFailedError, match=own):
         pipeline.run(tmp_path)
     assert pipeline.status(tmp_path).stages[0].attempts == 1
 

@@ -13,10 +13,10 @@ from tests.runtime.disk import Disk, on
 
 
 def test_it_is_made_when_it_is_asked_for_and_the_same_within_an_attempt(tmp_path: Path) -> None:
-    scratch = Scratch(tmp_path)
+    scratch = Scratch(tmp_path, 1)
     assert not list(tmp_path.iterdir())
     one = scratch.directory("render")
-    assert one == scratch.directory("render") == tmp_path / ".scratch" / "render"
+    assert one == scratch.directory("render") == tmp_path / ".scratch" / "1-render"
     (one / "sub").mkdir()
     (one / "sub" / "file").touch()
     scratch.empty()
@@ -24,8 +24,8 @@ def test_it_is_made_when_it_is_asked_for_and_the_same_within_an_attempt(tmp_path
 
 
 def test_what_an_earlier_process_left_is_swept(tmp_path: Path) -> None:
-    (Scratch(tmp_path).directory("render") / "file").touch()
-    Scratch(tmp_path).sweep()
+    (Scratch(tmp_path, 1).directory("render") / "file").touch()
+    Scratch(tmp_path, 2).sweep(lambda: None)
     assert not list(tmp_path.iterdir())
 
 
@@ -60,18 +60,18 @@ def test_each_attempt_finds_it_empty_and_a_failed_one_leaves_it_to_be_looked_at(
     with pytest.raises(StageFailedError):
         pipeline.run(tmp_path)
     assert found == [[], []]
-    assert os.listdir(tmp_path / ".scratch" / "work") == ["file"]
+    assert os.listdir(tmp_path / ".scratch" / "1-work") == ["file"]
 
 
 def test_it_costs_nothing_unless_it_is_used(tmp_path: Path) -> None:
     with on(Disk()) as disk:
-        Scratch(tmp_path).empty()
+        Scratch(tmp_path, 1).empty()
     assert disk.order == []
 
 
 def test_one_that_cannot_be_made_or_emptied_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / ".scratch").touch()
     with pytest.raises(CommitError, match="cannot make: Not a directory"):
-        Scratch(tmp_path).directory("render")
+        Scratch(tmp_path, 1).directory("render")
     with pytest.raises(CommitError, match=r"cannot empty: Not a directory.* stays done"):
-        Scratch(tmp_path).sweep()
+        Scratch(tmp_path, 1).sweep(lambda: None)

@@ -19,7 +19,7 @@ from checkpoint_runtime import (
 from checkpoint_runtime.stored import digest_of, encoded_parameters
 from tests.runtime.support import fail, files_in, film, log_of
 
-FIRST: dict[str, Any] = {"format": 3, "pipeline": "film"}
+FIRST: dict[str, Any] = {"format": 4, "pipeline": "film"}
 DONE: dict[str, Any] = {
     "done": "research", "version": "1", "inputs": {}, "digest": "d",
     "parameters": digest_of(encoded_parameters({})),

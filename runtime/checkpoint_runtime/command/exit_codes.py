@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 
+from checkpoint_runtime.effects.errors import EffectOutcomeError, EffectUncertainError
 from checkpoint_runtime.errors import (
     ChangedPipelineError,
     CheckpointRuntimeError,
     CommitError,
     StageError,
     StateError,
+    TakenOverError,
+    WorkspaceInUseError,
 )
 from checkpoint_runtime.preemption import EXIT_PREEMPTED
 
@@ -32,14 +35,31 @@ class ExitCode(enum.IntEnum):
     POISONED = 4, "a stage has used up its attempts, now or before: see to the cause, then rerun it"
     NOT_WRITTEN = 5, "something could not be written (a full disk?): the state is as before"
     UNFINISHED = 6, "status only: something is not done yet, and nothing failed"
-    PREEMPTED = EXIT_PREEMPTED, "preempted (SIGTERM, Ctrl-C): what is done is kept, resume goes on"
+    IN_USE = 7, "another run is at work in the workspace: nothing was run, or nothing more is"
+    UNSETTLED = 8, "an effect may or may not have happened: find out, then say so (effects settle)"
+    STALE = 10, "watch only: a worker is stale, frozen or gone without having said so"
+    STALLED = 11, "watch only: a worker beats, and gets nowhere (and none is stale)"
+    WAITING = 12, "watch only: no worker has beaten yet"
+    RESTARTS_USED_UP = (
+        13,
+        "watch only: started again as often as may be, and stale or stalled again",
+    )
+    PREEMPTED = (
+        EXIT_PREEMPTED,
+        "preempted (SIGTERM, SIGUSR1, Ctrl-C): what is done is kept, resume goes on",
+    )
+    INTERRUPTED = 130, "watch only: it was told to end, by Ctrl-C or SIGTERM"
 
 
 _OF_ERRORS: tuple[tuple[type[CheckpointRuntimeError], ExitCode], ...] = (
+    (EffectUncertainError, ExitCode.UNSETTLED),
+    (EffectOutcomeError, ExitCode.UNSETTLED),
     (StageError, ExitCode.STAGE_FAILED),
+    (TakenOverError, ExitCode.IN_USE),
     (CommitError, ExitCode.NOT_WRITTEN),
     (StateError, ExitCode.STATE_REFUSED),
     (ChangedPipelineError, ExitCode.STATE_REFUSED),
+    (WorkspaceInUseError, ExitCode.IN_USE),
 )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from checkpoint_runtime.command.effects import effects
 from checkpoint_runtime.command.exit_codes import ExitCode, exit_code_of
 from checkpoint_runtime.command.hush import hush
 from checkpoint_runtime.command.load import load_pipeline
+from checkpoint_runtime.command.parser import parsed
+from checkpoint_runtime.command.progress_shown import shown_progress
 from checkpoint_runtime.command.show import print_status, status_as_json
-from checkpoint_runtime.command.watch import shown_progress
 from checkpoint_runtime.errors import CheckpointRuntimeError, DefinitionError
 from checkpoint_runtime.pipeline import Pipeline
 from checkpoint_runtime.preemption import Preempted
@@ -22,12 +25,18 @@ from checkpoint_runtime.status import StageState, Status
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code."""
-    given = _parser().parse_args(arguments)
+    given = parsed(sys.argv[1:] if arguments is None else arguments)
     try:
+        if given.command == "watch":
+            from checkpoint_runtime.command.watching import watch
+
+            return watch(given)
         pipeline = load_pipeline(given.pipeline)
         pipeline.remedies = Commands(given.pipeline, given.workspace)
         if given.command == "status":
             return _status(pipeline, given)
+        if given.command == "effects":
+            return effects(pipeline, given)
         return _run(pipeline, given)
     except CheckpointRuntimeError as error:
         _say_why(str(error), error)
@@ -44,7 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(pipeline: Pipeline, given: argparse.Namespace) -> int:
     with shown_progress(pipeline.name) as progress:
         if given.command == "rerun":
-            pipeline.rerun(given.workspace, given.target, progress=progress)
+            pipeline.rerun(
+                given.workspace,
+                given.target,
+                forget_effects=given.forget_effects,
+                progress=progress,
+                heartbeat_s=given.heartbeat,
+                grace_s=given.grace,
+            )
             return ExitCode.DONE
         go_on = pipeline.run if given.command == "run" else pipeline.resume
         go_on(
@@ -54,6 +70,8 @@ def _run(pipeline: Pipeline, given: argparse.Namespace) -> int:
             rerun_from=given.rerun_from,
             keep_going=given.keep_going,
             progress=progress,
+            heartbeat_s=given.heartbeat,
+            grace_s=given.grace,
         )
     return ExitCode.DONE
 
@@ -98,79 +116,9 @@ def _parameters(given: Sequence[str] | None) -> dict[str, Any] | None:
     return parameters
 
 
-def _parser() -> argparse.ArgumentParser:
-    meanings = "\n".join(f"  {code.value:3}  {code.meaning}" for code in ExitCode)
-    parser = argparse.ArgumentParser(
-        prog="checkpoint-runtime",
-        description="Run pipelines that survive crashes.",
-        epilog=f"exit codes:\n{meanings}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = _command(commands, "run", "run what is not done; refuse if a stage has failed")
-    resume = _command(commands, "resume", "skip what is done, try again what failed, run the rest")
-    for command in (run, resume):
-        _add_running_options(command)
-    status = _command(commands, "status", "say what is done, what is next, what failed")
-    status.add_argument("--json", action="store_true", help="as one JSON object")
-    rerun = _command(
-        commands,
-        "rerun",
-        "clear a stage and what is built on it, or the attempts of one that is stuck, then resume",
-    )
-    rerun.add_argument("target", metavar="STAGE", help="or STAGE[NUMBER]: one item of it")
-    return parser
-
-
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_text: str
-) -> argparse.ArgumentParser:
-    command = commands.add_parser(name, help=help_text, description=help_text)
-    command.add_argument("pipeline", metavar="MODULE:PIPELINE", help="or FILE.py:PIPELINE")
-    command.add_argument("--workspace", required=True, metavar="DIR")
-    return command
-
-
-def _add_running_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--parameter",
-        action="append",
-        metavar="NAME=VALUE",
-        help="for context.parameters; VALUE is JSON, or else text (repeatable)",
-    )
-    command.add_argument(
-        "--accept-changed",
-        action="store_true",
-        help="what is done stays done although the pipeline has changed",
-    )
-    command.add_argument(
-        "--rerun-from", metavar="STAGE", help="run it and what is built on it again"
-    )
-    command.add_argument(
-        "--keep-going",
-        action="store_true",
-        help="after a failure, go on with the stages that are not built on it",
-    )
-
-
-class _Version(argparse.Action):
-    """Looks the version up when it is asked for: that reads files."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *others: Any, **named: Any) -> None:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            found = version("checkpoint-contracts")
-        except PackageNotFoundError:
-            found = "of an unknown version: it is not installed"
-        print(f"checkpoint-runtime {found}")  # noqa: T201 - this is what was asked for
-        parser.exit()
-
-
 def _preempted_words(preempted: Preempted | KeyboardInterrupt) -> str:
-    signal = "SIGTERM" if isinstance(preempted, Preempted) else "SIGINT"
-    words = f"preempted ({signal}); what is done is kept, resume goes on."
+    number = preempted.signal if isinstance(preempted, Preempted) else signal.SIGINT
+    words = f"preempted ({number.name}); what is done is kept, resume goes on."
     # It came while a failure was being recorded: both are told.
     failed = preempted.__context__
     return f"{failed}\n{words}" if isinstance(failed, CheckpointRuntimeError) else words

@@ -1,33 +1,39 @@
-"""Digests that are worked out while the disk is at work.
+"""Digests, and what is made of them, worked out while the disk is at work.
 
 What a large value costs is the disk's work on it and its SHA-256, about as much each; neither needs
-the other. So a thread works out the digests while the files are written and synced. It does
-nothing else, and it has ended before the record is made that needs them.
+the other. So a thread works out the digests while the files are written and synced, and then what
+follows from them: the line that will name the files. It touches no file, and it has ended before
+that line is written.
 """
 
 from __future__ import annotations
 
 import _thread
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from checkpoint_runtime.codec import Attachment
 
 WORTH_A_THREAD_BYTES = 256 * 1024
 """To digest less takes no longer than to start a thread: that is done when it is asked for."""
 
+Made = TypeVar("Made")
 
-class Digesting:
+
+class Digesting(Generic[Made]):
     """Digests attachments beside what its block does, from where that calls :meth:`start`.
 
-    A context manager, used once. When the block is left the thread is gone, and the digests are
-    known. A block that is left by an exception does not need them: the rest is not worked out.
+    A context manager, used once. When the block is left the thread is gone, and :attr:`made` can be
+    had. A block that is left by an exception does not need it: the rest is not worked out.
     """
 
-    def __init__(self, attachments: Sequence[Attachment]) -> None:
+    def __init__(self, attachments: Sequence[Attachment], make: Callable[[], Made]) -> None:
+        """``make`` is called once their digests are known, in the thread if there is one."""
         self._attachments = attachments
+        self._make = make
+        self._made: list[Made] = []
         self._called = self._started = self._begun = self._abandoned = self._ended = False
         self._gate = threading.Lock()
         """Held for a moment: either the thread begins, or it is abandoned before."""
@@ -37,6 +43,13 @@ class Digesting:
 
     def __enter__(self) -> Self:
         return self
+
+    @property
+    def made(self) -> Made:
+        """What ``make`` returned. Not before the block has been left."""
+        if not self._made:
+            self._made.append(self._make())
+        return self._made[0]
 
     def start(self) -> None:
         """Begin with it, once: where the block is about to wait for the disk for long."""
@@ -77,6 +90,8 @@ class Digesting:
             if self._begun:
                 for attachment in self._attachments:
                     attachment.work_out(lambda: not self._abandoned)
+                if not self._abandoned:
+                    self._made.append(self._make())
         except BaseException as error:  # noqa: BLE001 - raised where the block is left
             self._failure = error
         finally:

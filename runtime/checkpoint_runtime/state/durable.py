@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from checkpoint_runtime.errors import CommitError
+from checkpoint_runtime.state import early
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, *_NO_ROOM})
@@ -77,7 +78,11 @@ def write_new_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
         descriptor = os.open(path, flags, 0o644)
     try:
         for chunk in chunks:
-            write_all(descriptor, chunk)
+            first, *second = early.halves(chunk)
+            write_all(descriptor, first)
+            for half in second:
+                early.send(descriptor)
+                write_all(descriptor, half)
         os.fsync(descriptor)
     except BaseException as error:
         remove_half(path, error)

@@ -18,7 +18,10 @@ from checkpoint_runtime.errors import DamagedStateError
 LOG_NAME: Final = "state.log"
 HANDOFF_NAME: Final = "handoff.json"
 VALUES_NAME: Final = "values"
-OWN_SIDE_FILE: Final = re.compile(r"line-[1-9][0-9]{0,18}-[1-9][0-9]{0,18}\.[a-z]{1,16}")
+OWN_SIDE_FILE: Final = re.compile(
+    r"line-[1-9][0-9]{0,18}-([1-9][0-9]{0,18})-[1-9][0-9]{0,18}\.[a-z]{1,16}"
+)
+"""The group is the token of the run that made it."""
 
 
 def require_fresh(workspace: Path) -> None:

@@ -15,7 +15,13 @@ retry      the attempts of this stage and its failure do not count any more
 accepted   a stage stays done although its pipeline has changed: what it is held against from now
 dropped    these items of a mapped stage are as if they had never run; nor is the stage done
 parameters what the pipeline runs with from here on, and why
+owner      nothing but that, see below
+late       never written: stands for a line of a run that had been taken over
 ========== ======================================================================================
+
+Those of effects are told in :mod:`checkpoint_runtime.state.effect_records`. The first record that a
+run adds says besides that it owns the log from here on: ``owner``, with a token one higher than
+that of the run before. All records up to the next such one are its own.
 """
 
 from __future__ import annotations
@@ -24,15 +30,16 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from checkpoint_runtime.errors import DamagedStateError, ForeignStateError
+from checkpoint_runtime.state import effect_records
 from checkpoint_runtime.state.checks import count_in, list_in, name_in, text_in
 from checkpoint_runtime.state.facts import Done, Failure, Fingerprint, Item, Kept, SideFile
 from checkpoint_runtime.state.lines import KEEP
+from checkpoint_runtime.state.parts import files_in, fingerprint_in, kept_in
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Of the log; in its first record."""
 
 Record = Mapping[str, Any]
@@ -54,7 +61,11 @@ class History:
     """Stage → how often it was begun since it last got anywhere; only of those not done."""
     failures: dict[str, Failure] = field(default_factory=dict)
     """Stage → how its last attempt failed; only of those not done."""
+    effects: effect_records.Effects = field(default_factory=dict)
+    """In the order of their first intent."""
     lines: int = 0
+    owner: int = 0
+    """Token of the run that wrote the last line; 0: there is none."""
 
     def take(self, record: Record) -> None:
         """Go on by one record.
@@ -77,12 +88,20 @@ class History:
             )
         try:
             handler(self, record)
+            if "owner" in record:
+                self._pass_to(record["owner"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DamagedStateError(
                 self.path,
                 self.lines,
                 f"the record {kind!r} lacks something or holds what it cannot ({error}). {KEEP}",
             ) from error
+
+    def _pass_to(self, owner: Mapping[str, Any]) -> None:
+        token = count_in(owner["token"])
+        if token <= self.owner:
+            raise ValueError(f"owner {token} after {self.owner}")
+        self.owner = token
 
     def clear(self, stage: str) -> None:
         """As if the stage had never run."""
@@ -111,8 +130,11 @@ class History:
         return max(items.values(), key=lambda item: item.kept.line).of if items else None
 
     def referred(self) -> dict[str, SideFile]:
-        """All side files that are part of something done."""
+        """All side files that are part of something done, or of what an effect gave."""
         found: dict[str, SideFile] = {}
+        for effect in self.effects.values():
+            if effect.kept is not None:
+                found.update(effect.kept.files)
         for done in self.done.values():
             found.update(done.kept.files)
         for items in self.items.values():
@@ -135,6 +157,11 @@ def _first(history: History, record: Record) -> None:
             f"the state of pipeline {record['pipeline']!r}, not of {history.pipeline!r}. Use the "
             f"workspace of that pipeline, or another one. {KEEP}",
         )
+    history.owner = 1
+
+
+def _nothing(history: History, record: Record) -> None:
+    """It says nothing of stages."""
 
 
 def _attempt(history: History, record: Record) -> None:
@@ -164,7 +191,7 @@ def _done(history: History, record: Record) -> None:
         raise ValueError(f"{items} items, and others are recorded")
     history.attempts.pop(stage, None)
     history.failures.pop(stage, None)
-    files = _files(record) if "files" in record else _NO_FILES
+    files = files_in(record)
     # As Kept(…) does it, in half the time.
     kept = _new(Kept, (record["value"], digest, files, history.lines))
     fingerprint = _new(Fingerprint, (version, inputs, parameters, made_of))
@@ -179,7 +206,7 @@ def _item(history: History, record: Record) -> None:
     of = count_in(record["of"])
     if index >= of:
         raise ValueError(f"item {index} of {of}")
-    item = Item(_kept(history, record), text_in(record["key"]), _fingerprint(record), of)
+    item = Item(kept_in(record, history.lines), text_in(record["key"]), fingerprint_in(record), of)
     history.items.setdefault(stage, {})[index] = item
     # It got somewhere: what is begun now is the first attempt at the next item.
     history.attempts[stage] = 1
@@ -214,7 +241,7 @@ def _dropped(history: History, record: Record) -> None:
 
 
 def _accepted(history: History, record: Record) -> None:
-    stage, fingerprint = name_in(record["accepted"]), _fingerprint(record)
+    stage, fingerprint = name_in(record["accepted"]), fingerprint_in(record)
     if stage in history.done:
         history.done[stage] = history.done[stage]._replace(fingerprint=fingerprint)
         return
@@ -223,35 +250,12 @@ def _accepted(history: History, record: Record) -> None:
         items[index] = item._replace(fingerprint=fingerprint)
 
 
-def _fingerprint(record: Record) -> Fingerprint:
-    made_of = record.get("made_of")
-    return Fingerprint(
-        text_in(record["version"]),
-        {name_in(name): text_in(digest) for name, digest in record["inputs"].items()},
-        text_in(record["parameters"]),
-        None if made_of is None else text_in(made_of),
-    )
-
-
 def _parameters(history: History, record: Record) -> None:
     name_in(record["parameters"])
     history.parameters = record["value"]
 
 
-def _kept(history: History, record: Record) -> Kept:
-    files = _files(record) if "files" in record else _NO_FILES
-    return Kept(record["value"], text_in(record["digest"]), files, history.lines)
-
-
-def _files(record: Record) -> dict[str, SideFile]:
-    return {
-        name_in(name): SideFile(count_in(file["bytes"]), text_in(file["sha256"]))
-        for name, file in record["files"].items()
-    }
-
-
 _new: Final = tuple.__new__
-_NO_FILES: Final[Mapping[str, SideFile]] = MappingProxyType({})
 
 _HANDLERS: Final[Mapping[str, Callable[[History, Record], None]]] = {
     "format": _first,
@@ -265,6 +269,14 @@ _HANDLERS: Final[Mapping[str, Callable[[History, Record], None]]] = {
     "dropped": _dropped,
     "accepted": _accepted,
     "parameters": _parameters,
+    "intent": lambda history, record: effect_records.intend(history.effects, record),
+    "sent": lambda history, record: effect_records.send(
+        history.effects, record, kept_in(record, history.lines)
+    ),
+    "unsent": lambda history, record: effect_records.withdraw(history.effects, record),
+    "forgotten": lambda history, record: effect_records.forget(history.effects, record),
+    "owner": _nothing,
+    "late": _nothing,
 }
 
 

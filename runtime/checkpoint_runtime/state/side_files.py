@@ -1,10 +1,10 @@
 """Side files: parts of values too large for a line of the log, named by that line.
 
-``line-42-1.bin`` is the first file that line 42 names, with its size and digest. So it can be
-written under its final name while what it holds is still being digested. It is durable, its name
-too, before that line is written. Until then nobody knows it: what a crash leaves of one is swept
-when the state is next opened for a run, or written anew. One that something done refers to is never
-written again.
+``line-42-3-1.bin`` is the first file that line 42 names, with its size and digest; 3 is the token
+of the run that made it: no other run makes one of that name. So it can be written under its final
+name while what it holds is still being digested. It is durable, its name too, before that line is
+written. Until then nobody knows it: what a crash leaves of one is swept when the state is next
+opened for a run, or written anew. One that something done refers to is never written again.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from checkpoint_runtime.codec import Attachment
 from checkpoint_runtime.errors import DamagedStateError, StateError
-from checkpoint_runtime.state.digesting import Digesting
+from checkpoint_runtime.state.digesting import Digesting, Made
 from checkpoint_runtime.state.durable import (
     commit_error,
     make_directory,
@@ -35,44 +35,64 @@ from checkpoint_runtime.state.referred import Referred
 class SideFiles:
     """The folder of side files in one workspace."""
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Path, owner: int = 1) -> None:
+        """
+        :param owner: token of the run, if it writes some.
+        """
         self.folder = workspace / FOLDER_NAME
+        self._owner = owner
+        self._folder_made = False
 
     def write(
-        self, attachments: Sequence[Attachment], line: int, known: Referred
-    ) -> dict[str, Any]:
-        """Make attachments durable, and work out their digests meanwhile.
+        self,
+        attachments: Sequence[Attachment],
+        line: int,
+        known: Referred,
+        make: Callable[[dict[str, Any]], Made],
+    ) -> Made:
+        """Make attachments durable, and meanwhile work out their digests, and the line to be.
 
         One whose content stands in a file already, in one of ``known`` say, is not kept twice.
 
         :param line: of the log, which will name them.
         :param known: files that something done refers to.
-        :returns: how that line names them: ``files``, by name; nothing if there are none.
+        :param make: makes something of how that line names them: ``files``, by name; nothing if
+            there are none. Called once, in another thread say: nothing else is changed meanwhile.
+        :returns: what ``make`` did.
         :raises CommitError: one of them is not durable. What was written of them is removed.
         """
         if not attachments:
-            return {}
-        names = list(_names(attachments, line, known))
-        with Digesting(attachments) as digesting:
+            return make({})
+        names = list(_names(attachments, f"line-{line}-{self._owner}", known))
+        kept: dict[str, SideFile] = {}
+
+        def made() -> Made:
+            kept.update(_kept(names, attachments, known))
+            files = {
+                name: {"bytes": file.size_bytes, "sha256": file.sha256}
+                for name, file in kept.items()
+            }
+            return make({"files": files})
+
+        with Digesting(attachments, made) as digesting:
             self._write(names, attachments, digesting)
-        files: dict[str, dict[str, object]] = {}
-        here: dict[str, str] = {}
-        for name, attachment in zip(names, attachments, strict=True):
-            sha256 = attachment.sha256
-            kept = known.holding(sha256, attachment.suffix) or here.setdefault(
-                attachment.name, name
-            )
-            if kept != name:
+        result = digesting.made
+        for name in names:
+            if name not in kept:
                 self._remove(name)
-            files[kept] = {"bytes": attachment.size_bytes, "sha256": sha256}
-        return {"files": files}
+        return result
 
     def _write(
-        self, names: Sequence[str], attachments: Sequence[Attachment], digesting: Digesting
+        self,
+        names: Sequence[str],
+        attachments: Sequence[Attachment],
+        digesting: Digesting[Any],
     ) -> None:
         path, written = self.folder, list[Path]()
         try:
-            make_directory(path)
+            if not self._folder_made:
+                make_directory(path)
+                self._folder_made = True
             for name, attachment in zip(names, attachments, strict=True):
                 path = self.folder / name
                 write_new_file(path, _chunks(attachment, digesting))
@@ -121,8 +141,12 @@ class SideFiles:
             if size_bytes != expected.size_bytes:
                 raise self._other_size(path, size_bytes, expected)
 
-    def sweep(self, known: Referred) -> None:
-        """Remove what crashes left: files with a name of ours that nothing done refers to."""
+    def sweep(self, known: Referred, own: Callable[[], None]) -> None:
+        """Remove what crashes left: files of runs before this one that nothing done refers to.
+
+        :param own: called before the first is removed: from then on no run before this one can
+            commit what refers to it.
+        """
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
@@ -130,7 +154,9 @@ class SideFiles:
         except OSError as error:
             raise StateError(self.folder, 0, f"cannot be read: {error.strerror}") from error
         for name in names:
-            if OWN_SIDE_FILE.fullmatch(name) and name not in known:
+            found = OWN_SIDE_FILE.fullmatch(name)
+            if found and int(found[1]) < self._owner and name not in known:
+                own()
                 self._remove(name)
 
     def _remove(self, name: str) -> None:
@@ -158,18 +184,33 @@ class SideFiles:
         )
 
 
-def _names(attachments: Sequence[Attachment], line: int, known: Referred) -> Iterator[str]:
+def _names(attachments: Sequence[Attachment], stem: str, known: Referred) -> Iterator[str]:
     numbers = itertools.count(1)
     for attachment in attachments:
         for number in numbers:
-            name = f"line-{line}-{number}.{attachment.suffix}"
+            name = f"{stem}-{number}.{attachment.suffix}"
             # Whatever a log says: a file that belongs to something is not written over.
             if name not in known:
                 yield name
                 break
 
 
-def _chunks(attachment: Attachment, digesting: Digesting) -> Iterator[bytes | memoryview]:
+def _kept(
+    names: Sequence[str], attachments: Sequence[Attachment], known: Referred
+) -> dict[str, SideFile]:
+    """In which files these contents are kept: their own, or one that holds the same already."""
+    kept: dict[str, SideFile] = {}
+    here: dict[str, str] = {}
+    for name, attachment in zip(names, attachments, strict=True):
+        sha256 = attachment.sha256
+        found = known.holding(sha256, attachment.suffix)
+        kept[found or here.setdefault(attachment.name, name)] = SideFile(
+            attachment.size_bytes, sha256
+        )
+    return kept
+
+
+def _chunks(attachment: Attachment, digesting: Digesting[Any]) -> Iterator[bytes | memoryview]:
     # Not before the file is open: short calls, in turns with another thread, take long.
     digesting.start()
     yield from attachment.data

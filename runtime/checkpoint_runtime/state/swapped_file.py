@@ -1,10 +1,11 @@
 """A file that is replaced whole, many times, without a sync: for what can be made again.
 
 A reader, and a process that comes after a kill, finds the old content or the new one, never a part.
-After a power loss it may hold anything: nothing may rely on it. Replacing it costs no sync, and no
-flush of the data either, which a rename onto an existing file starts: the new content goes into a
-spare file beside it, the two swap their names (``renameat2`` with RENAME_EXCHANGE), and the old one
-is removed. Where the system cannot swap, it is replaced by a rename.
+After a power loss it may hold anything, and after a late write of a run that has been taken over
+what that run knew: nothing may rely on it. Replacing it costs no sync, and no flush of the data
+either, which a rename onto an existing file starts: the new content goes into a spare file beside
+it, the two swap their names (``renameat2`` with RENAME_EXCHANGE), and the old one is removed. Where
+the system cannot swap, it is replaced by a rename.
 """
 
 from __future__ import annotations
