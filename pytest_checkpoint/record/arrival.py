@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterator
 from typing import Final
 
-from pytest_checkpoint.record.caller import Place
 from pytest_checkpoint.record.operations import (
     Create,
     Effect,
@@ -21,6 +20,7 @@ from pytest_checkpoint.record.operations import (
     Unlink,
     Write,
 )
+from pytest_checkpoint.record.place import Place
 from pytest_checkpoint.record.reply import CannotRecord
 from pytest_checkpoint.record.tracked import TrackedTree
 from pytest_checkpoint.tree.image import NodeId, printable

@@ -20,11 +20,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 from pytest_checkpoint.record import kernel
+from pytest_checkpoint.record.directories import Directories
 from pytest_checkpoint.record.handles import Handles
+from pytest_checkpoint.record.memory import read_memory, read_string, write_memory
+from pytest_checkpoint.record.place import NO_NAMES, Place, link_target, split
 from pytest_checkpoint.record.reply import CannotRecord, Fails, PassOn, Unobservable, failing
+from pytest_checkpoint.record.tracked import Identity
 
 AT_FDCWD: Final = -100
-_DIRECTORY: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _PROCESS_DESCRIPTOR: Final = re.compile(rb"^/proc/\d+/(?:task/\d+/)?fd/\d+$")
 _ALIASES: Final = (b"/proc/self", b"/proc/thread-self", b"/dev/fd", b"/dev/std")
 _LINK_LIMIT: Final = 40
@@ -32,49 +35,30 @@ _OUR_UMASK: Final = nullcontext()
 """The caller's still is what it was at the start: ours."""
 
 
-class Place:
-    """A name in a directory, resolved as the caller would: last component not followed further."""
-
-    __slots__ = ("argument", "directory", "identity", "name")
-
-    def __init__(self, directory: int, name: bytes, *, as_directory: bool) -> None:
-        self.directory = directory
-        """An O_PATH descriptor of ours; closed with :meth:`close`."""
-        self.name = name
-        self.argument = name + b"/" if as_directory else name
-        """The name as the caller gave it: a slash behind it means that it must be a directory."""
-        status = os.fstat(directory)
-        self.identity = (status.st_dev, status.st_ino)
-
-    def close(self) -> None:
-        os.close(self.directory)
-
-    def lookup(self) -> os.stat_result | None:
-        """What stands under the name, not followed; None if nothing does."""
-        try:
-            return os.stat(self.name, dir_fd=self.directory, follow_symlinks=False)
-        except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR):
-                return None
-            raise failing(error) from error
-
-    def real_path(self) -> bytes:
-        """Absolute path, for messages and for rules about what lies outside."""
-        try:
-            directory = os.readlink(b"/proc/self/fd/%d" % self.directory)
-        except OSError:  # longer than the kernel can tell
-            directory = b"(a very long path)"
-        return os.path.join(directory, self.name)
-
-
 class Caller:
     """One stopped thread; made anew for every call, because numbers are reused."""
 
-    __slots__ = ("_handles", "_known", "_status", "thread")
+    __slots__ = (
+        "_directories",
+        "_handles",
+        "_known",
+        "_parent",
+        "_parent_identity",
+        "_status",
+        "thread",
+    )
 
-    def __init__(self, thread: int, handles: Handles | None = None) -> None:
+    def __init__(
+        self, thread: int, handles: Handles | None = None, directories: Directories | None = None
+    ) -> None:
         self.thread = thread
         self._handles = handles or Handles()
+        self._directories = directories
+        """Recorded ones that are open already."""
+        self._parent: bytes | None = None
+        """The directory part of the path that was resolved last …"""
+        self._parent_identity: Identity = (0, 0)
+        """… and what that leads to during this call."""
         self._status: bytes | None = None
         self._known = False
         """The handle of this thread has just been used: it is not that of an earlier one."""
@@ -162,19 +146,19 @@ class Caller:
     def readable_memory(self, ranges: list[tuple[int, int]]) -> bytearray:
         """Up to the first page that is not there: what the kernel itself would copy."""
         try:
-            return kernel.read_memory(self.thread, ranges)
+            return read_memory(self.thread, ranges)
         except OSError as error:
             raise self._unreadable(error) from error
 
     def string(self, address: int) -> bytes:
         try:
-            return kernel.read_string(self.thread, address)
+            return read_string(self.thread, address)
         except OSError as error:
             raise self._unreadable(error) from error
 
     def put(self, address: int, data: bytes) -> None:
         try:
-            kernel.write_memory(self.thread, address, data)
+            write_memory(self.thread, address, data)
         except OSError as error:
             raise self._unreadable(error) from error
 
@@ -251,13 +235,16 @@ class Caller:
         if not path:
             raise PassOn
         path = self.rewritten(path)
+        place = self._known_place(directory, path, follow=follow)
+        if place is not None:
+            return place
         start = self.start(directory, path)
         as_directory = False
         try:
             for _ in range(_LINK_LIMIT):
                 as_directory = as_directory or path.endswith(b"/")
-                place = _split(start, path, as_directory=as_directory)
-                target = _link_target(place) if follow else None
+                place = split(start, path, as_directory=as_directory)
+                target = link_target(place) if follow else None
                 if target is None:
                     return place
                 if start is not None:
@@ -269,6 +256,31 @@ class Caller:
             if start is not None:
                 os.close(start)
         raise Fails(errno.ELOOP)
+
+    def _known_place(self, directory: int, path: bytes, *, follow: bool) -> Place | None:
+        """The place, if it lies in a directory that is open already and takes no more than that."""
+        if self._directories is None:
+            return None
+        parent, slash, name = path.rpartition(b"/")
+        if name in NO_NAMES:
+            return None
+        if not path.startswith(b"/"):
+            number = signed(directory)
+            base = b"cwd" if number == AT_FDCWD else b"fd/%d" % number
+            parent = b"/proc/%d/%s/%s" % (self.thread, base, parent)
+        try:
+            if parent != self._parent:
+                status = os.stat(parent or slash)
+                self._parent, self._parent_identity = parent, (status.st_dev, status.st_ino)
+            identity = self._parent_identity
+            known = self._directories.get(identity)
+            if known is None:
+                return None
+            place = Place.kept(known, identity, name)
+            there = place.found() if follow else None
+        except (OSError, Fails):
+            return None  # whatever it is, it is met again
+        return None if there is not None and stat.S_ISLNK(there.st_mode) else place
 
     def handle(self, directory: int, path: bytes, *, follow: bool) -> int:
         """An O_PATH descriptor of what a path leads to. The caller of this closes it."""
@@ -301,24 +313,6 @@ class Caller:
     def is_process_descriptor(self, path: bytes) -> bool:
         """Whether a rewritten path is a magic link to an open descriptor."""
         return path.startswith(b"/proc/") and _PROCESS_DESCRIPTOR.match(path) is not None
-
-
-def _split(start: int | None, path: bytes, *, as_directory: bool) -> Place:
-    parent, name = os.path.split(path.rstrip(b"/"))
-    if name in (b"", b".", b".."):
-        raise PassOn
-    directory = os.open(parent or b".", _DIRECTORY, dir_fd=start)
-    return Place(directory, name, as_directory=as_directory)
-
-
-def _link_target(place: Place) -> bytes | None:
-    try:
-        return os.readlink(place.name, dir_fd=place.directory)
-    except OSError as error:
-        if error.errno in (errno.EINVAL, errno.ENOENT):
-            return None
-        place.close()
-        raise
 
 
 def signed(number: int) -> int:

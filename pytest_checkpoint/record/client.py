@@ -14,6 +14,7 @@ from typing import Final, Self
 
 import pytest_checkpoint
 from pytest_checkpoint.errors import HarnessError
+from pytest_checkpoint.record.receiver.receiver import RECEIVER
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.slot import scratch_of
 
@@ -24,14 +25,19 @@ _SERVER: Final = (
 _LAST_WORDS: Final = 4000
 STAGE_FAULT: Final = "CHECKPOINT_STAGE_FAULT"
 """Set only where a stage is to raise: ``raise:NAME:TIMES``."""
+EFFECTS_URL: Final = "CHECKPOINT_EFFECTS_URL"
+EFFECTS_FILE: Final = "CHECKPOINT_EFFECTS_FILE"
+"""Set only where effects are received."""
 
 
 class SlotClient:
     """A slot of our own while the ``with`` block lasts; removed at its end, however it ends."""
 
-    def __init__(self, base: Path, number: int | None = None) -> None:
+    def __init__(self, base: Path, number: int | None = None, *, receives: bool = False) -> None:
+        """``receives``: effects can be sent there by HTTP."""
         self._base = base
         self._wanted = number
+        self._receives = receives
 
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
@@ -54,7 +60,8 @@ class SlotClient:
         self._socket = ours
         self._lines = ours.makefile("rb")
         try:
-            answer = self._ask({"base": str(self._base), "number": self._wanted})
+            wanted = {"base": str(self._base), "number": self._wanted}
+            answer = self._ask({**wanted, "receives": self._receives})
             if "error" in answer:
                 raise HarnessError(answer["error"])
         except BaseException:
@@ -62,6 +69,8 @@ class SlotClient:
             raise
         self.path = Path(answer["path"])
         self.number = int(answer["number"])
+        self.port = int(answer["port"])
+        """Of 127.0.0.1, where effects are received; 0: nowhere."""
         return self
 
     def __exit__(
@@ -91,6 +100,10 @@ class SlotClient:
     @property
     def events(self) -> Path:
         return self.path / "events"
+
+    @property
+    def effects(self) -> Path:
+        return self.path / "effects"
 
     @property
     def scratch(self) -> Path:
@@ -136,10 +149,17 @@ class SlotClient:
 def environment(slot: SlotClient, *, keep_tmpdir: bool) -> dict[str, str]:
     """What a subject's processes inherit: ours, and where its things are."""
     inherited = dict(os.environ)
-    inherited.pop(STAGE_FAULT, None)
+    for name in (STAGE_FAULT, EFFECTS_URL, EFFECTS_FILE):
+        inherited.pop(name, None)
     inherited["CHECKPOINT_WORKSPACE"] = str(slot.workspace)
     inherited["CHECKPOINT_EVENTS"] = str(slot.events)
     inherited["PYTHONDONTWRITEBYTECODE"] = "1"
     if not keep_tmpdir:
         inherited["TMPDIR"] = str(slot.temporary)
+    if slot.port:
+        inherited[EFFECTS_URL] = f"http://{RECEIVER}:{slot.port}/"
+        inherited[EFFECTS_FILE] = str(slot.effects)
+        for name in ("no_proxy", "NO_PROXY"):  # a proxy cannot reach it, and is not to
+            others = inherited.get(name)
+            inherited[name] = f"{others},{RECEIVER}" if others else RECEIVER
     return inherited

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
+from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
@@ -47,6 +48,7 @@ _EFFECTS: Final[Mapping[str, type[Effect]]] = {
         operations.Sync,
         operations.MapShared,
         operations.Event,
+        operations.Sent,
     )
 }
 _FIELDS: Final = {
@@ -72,9 +74,6 @@ class DataWriter:
         self._end += len(data)
         return place
 
-    def flush(self) -> None:
-        self._file.flush()
-
 
 def text(data: bytes | bytearray) -> str:
     return data.decode("latin-1")
@@ -84,23 +83,32 @@ def raw(value: str) -> bytes:
     return value.encode("latin-1")
 
 
-def encode_operation(operation: Operation, data: DataWriter) -> str:
-    record: dict[str, Json] = {
-        "step": operation.step,
-        "call": operation.call,
-        "path": text(operation.path),
-        "effects": [_encode_effect(effect, data) for effect in operation.effects],
-        "process": operation.process,
-        "thread": operation.thread,
-        "time_ns": operation.time_ns,
-    }
-    if operation.target_path:
-        record["target_path"] = text(operation.target_path)
-    if operation.error:
-        record["error"] = operation.error
-    if operation.node is not None:
-        record["node"] = operation.node
-    return _ENCODE(record)
+def encode_step(
+    step: int,
+    call: str,
+    path: bytes,
+    effects: tuple[Effect, ...],
+    target_path: bytes,
+    process: int,
+    thread: int,
+    time_ns: int,
+    error: int,
+    node: NodeId | None,
+    data: DataWriter,
+) -> str:
+    """An operation by its fields, as a line; put together by hand, because the job waits for it."""
+    line = (
+        f'{{"step":{step},"call":{_quoted(call)},"path":{_text(path)},'
+        f'"effects":[{",".join([_LINES[type(one)](one, data) for one in effects])}],'
+        f'"process":{process},"thread":{thread},"time_ns":{time_ns}'
+    )
+    if target_path:
+        line += f',"target_path":{_text(target_path)}'
+    if error:
+        line += f',"error":{error}'
+    if node is not None:
+        line += f',"node":{node}'
+    return line + "}\n"
 
 
 def decode_operation(line: str, read: Reader) -> Operation:
@@ -119,17 +127,69 @@ def decode_operation(line: str, read: Reader) -> Operation:
     )
 
 
-def _encode_effect(effect: Effect, data: DataWriter) -> Json:
+_quoted: Final[Callable[[str], str]] = encode_basestring_ascii
+
+
+def _text(data: bytes) -> str:
+    return _quoted(data.decode("latin-1"))
+
+
+def _effect(effect: Effect, data: DataWriter) -> str:
+    """Any effect but a write, field by field."""
     kind = type(effect)
     item: list[Json] = [kind.__name__]
     for name in _FIELDS[kind]:
         value = getattr(effect, name)
-        if name == "data" and kind is Write:
-            value = data.put(value)
-        elif type(value) is bytes:
-            value = text(value)
-        item.append(value)
-    return item
+        item.append(text(value) if type(value) is bytes else value)
+    return _ENCODE(item)
+
+
+def _write(effect: operations.Write, data: DataWriter) -> str:
+    offset, length = data.put(effect.data)
+    durable = "true" if effect.durable else "false"
+    return (
+        f'["Write",{effect.node},{effect.offset},[{offset},{length}],"{effect.origin}",{durable}]'
+    )
+
+
+def _create(effect: operations.Create, data: DataWriter) -> str:
+    return (
+        f'["Create",{effect.directory},{_text(effect.name)},{effect.node},"{effect.kind}",'
+        f"{effect.mode},{_text(effect.target)},{effect.device}]"
+    )
+
+
+def _rename(effect: operations.Rename, data: DataWriter) -> str:
+    exchange = "true" if effect.exchange else "false"
+    return (
+        f'["Rename",{effect.source_directory},{_text(effect.source_name)},'
+        f"{effect.target_directory},{_text(effect.target_name)},{exchange}]"
+    )
+
+
+def _unlink(effect: operations.Unlink, data: DataWriter) -> str:
+    return f'["Unlink",{effect.directory},{_text(effect.name)}]'
+
+
+def _sync(effect: operations.Sync, data: DataWriter) -> str:
+    node = "null" if effect.node is None else effect.node
+    return f'["Sync",{node},{"true" if effect.data_only else "false"}]'
+
+
+def _time(effect: operations.SetTime, data: DataWriter) -> str:
+    return f'["SetTime",{effect.node},{effect.mtime_ns}]'
+
+
+_LINES: Final[Mapping[type, Callable[..., str]]] = {
+    **dict.fromkeys(_EFFECTS.values(), _effect),
+    operations.Write: _write,
+    operations.Create: _create,
+    operations.Rename: _rename,
+    operations.Unlink: _unlink,
+    operations.Sync: _sync,
+    operations.SetTime: _time,
+}
+"""The frequent ones by hand, in the form that :func:`_effect` would give them."""
 
 
 def _decode_effect(item: Json, read: Reader) -> Effect:

@@ -25,6 +25,7 @@ from pytest_checkpoint.record.operations import (
     Operation,
     Origin,
     Rename,
+    Sent,
     SetAttribute,
     SetMode,
     SetOwner,
@@ -32,6 +33,7 @@ from pytest_checkpoint.record.operations import (
     Truncate,
     Write,
 )
+from pytest_checkpoint.record.receiver.message import Message
 from pytest_checkpoint.tree.image import printable
 
 _CREATE_VERBS: Final = {
@@ -69,7 +71,7 @@ _VERBS: Final = {
 def describe(operation: Operation) -> str:
     """One operation for people: ``write state.json (4096 bytes at 0)``, ``event "done 3"``."""
     if operation.is_event:
-        return _event(_lines(operation))
+        return _event(operation, _lines(operation))
     text = f"{_verb(operation)} {_places(operation)}".rstrip()
     return _failed(operation, text) if operation.error else text + _detail(operation)
 
@@ -77,7 +79,7 @@ def describe(operation: Operation) -> str:
 def signature(operation: Operation) -> str:
     """What stays the same of :func:`describe` when a loop does the same with other names."""
     if operation.is_event:
-        return _event([normalized(line) for line in _lines(operation)])
+        return _event(operation, [normalized(line) for line in _lines(operation)])
     text = f"{_verb(operation)} {normalized(_places(operation))}".rstrip()
     return _failed(operation, text) if operation.error else text
 
@@ -99,12 +101,21 @@ def _failed(operation: Operation, text: str) -> str:
 
 
 def _lines(operation: Operation) -> list[str]:
-    data = b"".join(e.data for e in operation.effects if isinstance(e, Event))
-    return [printable(line) for line in data.removesuffix(b"\n").split(b"\n")]
+    """Lines of the events file; of effects, which they are."""
+    data = b"".join(e.data for e in operation.effects if isinstance(e, (Event, Sent)))
+    lines = data.removesuffix(b"\n").split(b"\n")
+    if isinstance(operation.effects[0], Event):
+        return [printable(line) for line in lines]
+    told = [Message.of(line) for line in lines]
+    return [
+        printable(line) if one.problem else f"{one.kind} {one.id}".rstrip()
+        for line, one in zip(lines, told, strict=True)
+    ]
 
 
-def _event(lines: list[str]) -> str:
-    return " ".join(["event", *(f'"{line}"' for line in lines)])
+def _event(operation: Operation, lines: list[str]) -> str:
+    what = "event" if isinstance(operation.effects[0], Event) else "effect"
+    return " ".join([what, *(f'"{line}"' for line in lines)])
 
 
 def _places(operation: Operation) -> str:

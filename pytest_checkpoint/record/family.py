@@ -42,7 +42,8 @@ def children(spared: Set[int] = NOBODY) -> list[int]:
     None is missed: only waiting for a child takes it off the kernel's list, and only we wait.
     """
     try:
-        names = Path("/proc/thread-self/children").read_bytes().split()
+        with open("/proc/thread-self/children", "rb") as file:
+            names = file.read().split()
     except FileNotFoundError:  # a kernel built without it
         parent = os.getpid()
         return [one for one in descendants(spared) if _parent_of(one) == parent]
@@ -78,6 +79,30 @@ def descendants(spared: Set[int] = NOBODY) -> list[int]:
         born = [process for process in parents.get(queue.pop(), []) if process not in spared]
         found += born
         queue += born
+    return found
+
+
+def is_below(process: int, spared: Set[int] = NOBODY) -> bool:
+    """Whether it (or the process of this thread) descends from this one, by none of the spared."""
+    us = os.getpid()
+    if process == us:
+        return False
+    above: int | None = process
+    while above and above not in spared:
+        if above == us:
+            return True
+        above = _parent_of(above)
+    return False
+
+
+def group(number: int) -> list[int]:
+    """All processes of a process group, whoever they belong to."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            fields = _stat(int(name))
+            if fields and int(fields[2]) == number:
+                found.append(int(name))
     return found
 
 
@@ -170,10 +195,29 @@ def _parent_of(process: int) -> int | None:
     return int(fields[1]) if fields else None
 
 
+def _is_childless(process: int) -> bool:
+    """Whether it surely has no children.
+
+    That can be asked of a running one; which they are cannot, when some of them end meanwhile.
+    """
+    folder = f"/proc/{process}/task"
+    try:
+        for thread in os.listdir(folder):
+            with open(f"{folder}/{thread}/children", "rb", buffering=0) as file:
+                if file.read(1):
+                    return False
+    except OSError:  # it has ended, or the kernel was built without it
+        return False
+    return True
+
+
 def user_cpu(spared: Set[int] = NOBODY) -> float:
     """User CPU seconds of all descendants but the spared so far, those waited for among them."""
     ticks = 0
-    for process in descendants(spared):
+    below = children(spared)
+    if not all(map(_is_childless, below)):
+        below = descendants(spared)
+    for process in below:
         fields = _stat(process)
         if fields:
             ticks += int(fields[11]) + int(fields[13])

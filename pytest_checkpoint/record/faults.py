@@ -11,7 +11,7 @@ import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from pytest_checkpoint.record.describe import normalized, shown_path, signature
 from pytest_checkpoint.record.operations import Operation
@@ -114,7 +114,8 @@ class SignalAt:
     """A signal right after a step was carried out, before its caller goes on; SIGKILL later.
 
     SIGINT goes to the process group of the root process, as Ctrl-C does; any other to the root
-    process alone, as from a container runtime or a batch system.
+    process alone, as from a container runtime or a batch system. With ``whom`` the root is the
+    launcher of ``companion``, and is sent SIGUSR1 besides.
     """
 
     step: int
@@ -122,6 +123,69 @@ class SignalAt:
     number: int
     grace_s: float
     """Seconds from the signal until all that still lives is killed."""
+    whom: Literal["root", "caller", "group", "job"] = "root"
+    """``caller``: the process whose call it was, alone; ``group``: its process group; ``job``:
+    every process below the root."""
+
+    @classmethod
+    def load(cls, record: dict[str, Any]) -> Self:
+        return cls(**record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """An operation of a run by what it is, where its step differs from run to run.
+
+    The beats of a heartbeat come between the other operations at chance moments.
+    """
+
+    identity: Identity
+    occurrence: int
+    """Which of the operations of this identity in the run, from 1, in the supervisor's order."""
+
+    @classmethod
+    def load(cls, record: dict[str, Any]) -> Self:
+        return cls(identity=Identity(*record["identity"]), occurrence=record["occurrence"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsideAt:
+    """A call is put aside just before it is carried out, and all other threads go on.
+
+    The root, the launcher of ``companion``, is sent SIGUSR1 at that moment, and says by its first
+    output when it is to be carried out. No event, nor a store through a mapping, can be put aside.
+    """
+
+    step: int
+    """Counts from 1."""
+
+    @classmethod
+    def load(cls, record: dict[str, Any]) -> Self:
+        return cls(**record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldAt:
+    """A call does not return for a time: it is carried out, and all other threads go on.
+
+    The root, the launcher of ``companion``, is sent SIGUSR1 at that moment.
+    """
+
+    step: int
+    """Counts from 1."""
+    seconds: float
+
+    @classmethod
+    def load(cls, record: dict[str, Any]) -> Self:
+        return cls(**record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostReply:
+    """An effect that is sent by HTTP arrives, and its sender never hears of it."""
+
+    arrival: int
+    """Which of the arrivals of the run, from 1."""
 
     @classmethod
     def load(cls, record: dict[str, Any]) -> Self:
@@ -156,6 +220,15 @@ def injection_at(
         error=error,
         short=short,
         lasting=lasting,
+    )
+
+
+def mark_at(operations: Sequence[Operation], step: int) -> Mark:
+    """The mark of the operation ``step`` of a recording."""
+    wanted = identity_of(operations[step - 1])
+    return Mark(
+        identity=wanted,
+        occurrence=sum(identity_of(one) == wanted for one in operations[:step]),
     )
 
 

@@ -2,7 +2,7 @@
 
 Everything that can change a file, a name, their attributes or their durability is notified; opens
 only where their flags can create or cut. Reads never stop. Closes stop only in runs in which one
-shall fail, statfs only in runs with little room. Changes of umask and user are seen
+shall fail, statfs only in runs with little room. Changes of umask and user, and signals, are seen
 but not recorded. Calls whose effects could not be seen
 one by one fail as on a kernel that lacks them, so that programs take their ordinary path:
 io_uring_setup, io_setup and the newest xattr calls (ENOSYS), FICLONE and FICLONERANGE (EOPNOTSUPP).
@@ -37,6 +37,7 @@ _FICLONERANGE: Final = 0x4020940D
 _TMPFILE_BIT: Final = 0o20000000
 _MAP_SHARED: Final = 1
 _PROT_WRITE: Final = 2
+_ANY: Final = 0xFFFFFFFF
 
 _NOTIFIED: Final = (
     "write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range", "splice",
@@ -70,6 +71,12 @@ _CONDITIONAL: Final = (
     _Bits("openat", 2, _OPEN_BITS),
     _Bits("mmap", 3, _MAP_SHARED),
     _Bits("mprotect", 2, _PROT_WRITE),
+    _Bits("kill", 1, _ANY),
+    _Bits("tkill", 1, _ANY),
+    _Bits("tgkill", 2, _ANY),
+    _Bits("rt_sigqueueinfo", 1, _ANY),
+    _Bits("rt_tgsigqueueinfo", 2, _ANY),
+    _Bits("pidfd_send_signal", 1, _ANY),
 )
 
 

@@ -16,36 +16,66 @@ from typing import Final, Self
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import codec
-from pytest_checkpoint.record.operations import Operation
-from pytest_checkpoint.tree.image import Image
+from pytest_checkpoint.record.operations import Effect, Operation
+from pytest_checkpoint.tree.image import Image, NodeId
 
 FORMAT: Final = 1
 _OPERATIONS: Final = "operations.jsonl"
 _DATA: Final = "data.bin"
+_BUFFER: Final = 1 << 18
 
 
 class Journal:
     """Writes a recording. Not for reading while it is open."""
 
-    def __init__(self, folder: Path, start: Image, events: bytes, slot: str) -> None:
+    def __init__(
+        self, folder: Path, start: Image, events: bytes, slot: str, effects: bytes = b""
+    ) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._data_file = open(folder / _DATA, "wb")  # noqa: SIM115 - closed by __exit__
-        self._lines = open(folder / _OPERATIONS, "w", encoding="ascii")  # noqa: SIM115 - same
+        self._data_file = open(folder / _DATA, "wb", _BUFFER)  # noqa: SIM115 - closed by __exit__
+        self._lines = open(folder / _OPERATIONS, "wb", _BUFFER)  # noqa: SIM115 - same
         self._data = codec.DataWriter(self._data_file)
         head = {
             "format": FORMAT,
             "slot": slot,
             "events": codec.text(events),
+            "effects": codec.text(effects),
             "start": codec.encode_image(start, self._data),
         }
-        self._lines.write(json.dumps(head) + "\n")
+        self._lines.write(json.dumps(head).encode("ascii") + b"\n")
 
-    def append(self, operation: Operation) -> None:
+    def append(
+        self,
+        step: int,
+        call: str,
+        path: bytes,
+        effects: tuple[Effect, ...],
+        target_path: bytes = b"",
+        process: int = 0,
+        thread: int = 0,
+        time_ns: int = 0,
+        error: int = 0,
+        node: NodeId | None = None,
+    ) -> None:
+        """The fields of an :class:`Operation`, which need not be made for it."""
         try:
-            self._lines.write(codec.encode_operation(operation, self._data) + "\n")
-        except OSError as error:
-            raise _unwritable(self._folder, error) from error
+            line = codec.encode_step(
+                step,
+                call,
+                path,
+                effects,
+                target_path,
+                process,
+                thread,
+                time_ns,
+                error,
+                node,
+                self._data,
+            )
+            self._lines.write(line.encode("ascii"))
+        except OSError as problem:
+            raise _unwritable(self._folder, problem) from problem
 
     def __enter__(self) -> Self:
         return self
@@ -78,6 +108,7 @@ class Recording:
     start: Image
     start_events: bytes
     operations: tuple[Operation, ...]
+    start_effects: bytes = b""
 
 
 def load(folder: Path) -> Recording:
@@ -96,7 +127,8 @@ def load(folder: Path) -> Recording:
         raise HarnessError(
             f"the recording in {folder} cannot be read ({error}); delete it and record again"
         ) from error
-    return Recording(head["slot"], start, codec.raw(head["events"]), operations)
+    effects = codec.raw(head.get("effects", ""))
+    return Recording(head["slot"], start, codec.raw(head["events"]), operations, effects)
 
 
 def _reader(path: Path) -> codec.Reader:

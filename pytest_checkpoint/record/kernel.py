@@ -1,7 +1,7 @@
-"""The few kernel calls that Python does not offer, typed: seccomp, pidfd, another process's memory.
+"""The few kernel calls that Python does not offer, typed: seccomp, pidfd, flags of renames.
 
-Every function raises :class:`OSError` with the kernel's errno. Structures and numbers are from
-``linux/seccomp.h`` and ``seccomp_unotify(2)``.
+Another process's memory is in ``memory.py``. Every function raises :class:`OSError` with the
+kernel's errno. Structures and numbers are from ``linux/seccomp.h`` and ``seccomp_unotify(2)``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import os
 import platform
 import signal
 import struct
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from pytest_checkpoint.record import filter as seccomp_filter
 from pytest_checkpoint.record.syscalls import native
@@ -28,7 +27,7 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
 _TGKILL: Final = {"x86_64": 234, "aarch64": 131}
 _RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276}
-_PIDFD_GETFD: Final = 438
+_PIDFD_GETFD: Final = ctypes.c_long(438)
 _SET_MODE_FILTER: Final = 1
 _FLAG_NEW_LISTENER: Final = 8
 _FLAG_WAIT_KILLABLE: Final = 32
@@ -39,27 +38,14 @@ _IOCTL_SET_FLAGS: Final = 0x40082104
 _RESPONSE_CONTINUE: Final = 1
 _ADD_DESCRIPTOR_SEND: Final = 2
 _NOTIFICATION: Final = struct.Struct("=QIIiIQ6Q")
+_NOTHING: Final = bytes(_NOTIFICATION.size)
+"""The kernel wants to be given zeros."""
 _RESPONSE: Final = struct.Struct("=QqiI")
 _ADD_DESCRIPTOR: Final = struct.Struct("=QIIII")
 _MACHINE: Final = platform.machine()
-PAGE: Final = 4096
 
 _pidfd_getfd: Final = ctypes.CDLL(None, use_errno=True).syscall
 _pidfd_getfd.restype = ctypes.c_long
-_pidfd_getfd.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_uint)
-_TRANSFER: Final = (
-    ctypes.c_int,
-    ctypes.c_void_p,
-    ctypes.c_ulong,
-    ctypes.c_void_p,
-    ctypes.c_ulong,
-    ctypes.c_ulong,
-)
-_read_process: Final = _libc.process_vm_readv
-_write_process: Final = _libc.process_vm_writev
-for _transfer in (_read_process, _write_process):
-    _transfer.restype = ctypes.c_ssize_t
-    _transfer.argtypes = _TRANSFER
 
 
 def _checked(result: int) -> int:
@@ -111,8 +97,7 @@ def calls_wait_for_their_answer() -> bool:
     return ctypes.get_errno() == errno.EFAULT
 
 
-@dataclass(slots=True)
-class Notification:
+class Notification(NamedTuple):
     """One stopped call. Arguments are unsigned 64-bit; those the call does not use are garbage."""
 
     id: int
@@ -137,14 +122,13 @@ class Listener:
 
     def receive(self) -> Notification | None:
         """The next stopped call; None if it died before it could be read."""
-        buffer = bytearray(_NOTIFICATION.size)
         try:
-            fcntl.ioctl(self.descriptor, _IOCTL_RECEIVE, buffer)
+            told = fcntl.ioctl(self.descriptor, _IOCTL_RECEIVE, _NOTHING)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.EINTR):
                 return None
             raise
-        fields = _NOTIFICATION.unpack(buffer)
+        fields = _NOTIFICATION.unpack(told)
         return Notification(fields[0], fields[1], fields[3], fields[6:12])
 
     def _send(self, response: bytes) -> None:
@@ -193,97 +177,13 @@ class Listener:
 
 def copy_descriptor(process_descriptor: int, number: int) -> int:
     """pidfd_getfd: a descriptor for the same open file description, offset and flags shared."""
-    return int(_checked(_pidfd_getfd(_PIDFD_GETFD, process_descriptor, number, 0)))
+    copy: int = _pidfd_getfd(_PIDFD_GETFD, process_descriptor, number, 0)
+    return copy if copy >= 0 else _checked(copy)
 
 
 def signal_thread(process: int, thread: int, number: int) -> None:
     """tgkill(2)."""
     _checked(_libc.syscall(ctypes.c_long(_TGKILL[_MACHINE]), process, thread, number))
-
-
-class _Vector(ctypes.Structure):
-    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-
-def read_memory(process: int, ranges: list[tuple[int, int]]) -> bytearray:
-    """Bytes of another process, ``ranges`` (address, length) one after another.
-
-    Stops before the first page that is not mapped, like the kernel's own copying: shorter than
-    asked for then, perhaps empty.
-    """
-    result = bytearray(sum(length for _, length in ranges))
-    if not result:
-        return result
-    first = ctypes.c_char.from_buffer(result)
-    local = ctypes.addressof(first)
-    done = 0
-    for address, length in ranges:
-        if length:
-            count = _read_range(process, local + done, address, length)
-            done += count
-            if count != length:
-                break
-    del first  # it pins the buffer's size
-    del result[done:]
-    return result
-
-
-def _read_range(process: int, local: int, address: int, length: int) -> int:
-    """Copy one range; returns how much of it could be read."""
-    done = 0
-    step = length
-    while done < length:
-        here = _Vector(local + done, min(step, length - done))
-        there = _Vector(address + done, min(step, length - done))
-        count = _read_process(process, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
-        if count > 0:
-            done += count
-            continue
-        number = ctypes.get_errno() if count < 0 else errno.EFAULT
-        if number != errno.EFAULT:
-            raise OSError(number, os.strerror(number))
-        # Some page is missing. The kernel tells nothing more: go on page by page up to it.
-        to_page_end = PAGE - (address + done) % PAGE
-        if step <= to_page_end:
-            break
-        step = to_page_end if (address + done) % PAGE else PAGE
-    return done
-
-
-def write_memory(process: int, address: int, data: bytes) -> None:
-    """Put bytes into another process (results that a call returns through a pointer)."""
-    buffer = ctypes.create_string_buffer(data, len(data))
-    local = _Vector(ctypes.addressof(buffer), len(data))
-    remote = _Vector(address, len(data))
-    count = _checked(_write_process(process, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0))
-    if count != len(data):
-        raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
-
-
-_PATH_BUFFER: Final = ctypes.create_string_buffer(PAGE)
-_PATH_VECTOR: Final = _Vector(ctypes.addressof(_PATH_BUFFER), PAGE)
-
-
-def read_string(process: int, address: int, limit: int = PAGE) -> bytes:
-    """A NUL-terminated string, read page by page so that an unmapped next page does no harm."""
-    parts: list[bytes] = []
-    length = 0
-    while length < limit:
-        there = _Vector(address + length, PAGE - (address + length) % PAGE)
-        _PATH_VECTOR.length = there.length
-        count = _checked(
-            _read_process(process, ctypes.byref(_PATH_VECTOR), 1, ctypes.byref(there), 1, 0)
-        )
-        piece = _PATH_BUFFER.raw[:count]
-        end = piece.find(b"\0")
-        if end >= 0:
-            if length + end >= limit:
-                break
-            parts.append(piece[:end])
-            return b"".join(parts)
-        parts.append(piece)
-        length += count
-    raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
 
 
 def bind(descriptor: int, address: bytes) -> None:
@@ -295,6 +195,9 @@ def rename_with_flags(
     source_directory: int, source: bytes, target_directory: int, target: bytes, flags: int
 ) -> None:
     """renameat2(2)."""
+    if not flags:
+        os.rename(source, target, src_dir_fd=source_directory, dst_dir_fd=target_directory)
+        return
     _checked(
         _libc.syscall(
             ctypes.c_long(_RENAMEAT2[_MACHINE]),

@@ -39,6 +39,10 @@ class KillSwitch:
             unfinished = events.read_bytes().rpartition(b"\n")[2]
         return cls(request.kill_at, request.kill_after_line, request.kill_after_times, unfinished)
 
+    @property
+    def is_set(self) -> bool:
+        return self.step is not None or self.line is not None
+
     def after(self, step: int, effects: tuple[Effect, ...]) -> None:
         """Raise :class:`KilledAt` if this step is the one, or holds the line that is waited for."""
         if step == self.step:

@@ -27,6 +27,11 @@ class Output:
             del self._kept[:-_MOST]
         return bool(data)
 
+    @property
+    def anything(self) -> bool:
+        """Whether there was any so far."""
+        return bool(self._kept)
+
     def drain(self) -> None:
         """Take all that is there, when nobody writes any more."""
         size = -1

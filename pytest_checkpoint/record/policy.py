@@ -31,6 +31,8 @@ class Policy:
     allow_outside: tuple[Path, ...] = ()
     created: set[bytes] = field(default_factory=set)
     """Real paths of files and directories that this run created outside."""
+    receiver: int | None = None
+    """The port at which the kit itself receives effects."""
     reaches_out: bool = False
     """It has tried to reach another process by a socket, or written into a file outside."""
 

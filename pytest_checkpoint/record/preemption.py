@@ -6,16 +6,16 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
-from pytest_checkpoint.record import kernel
+from pytest_checkpoint.record import family, kernel
+from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.faults import SignalAt
 from pytest_checkpoint.record.operations import Effect
-from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.recorder import OnStep, Recorder
 from pytest_checkpoint.record.service import Service
 
 _WHOLE_GROUP: Final = signal.SIGINT
@@ -42,6 +42,8 @@ class Preemption:
 
     asked: SignalAt
     root: int
+    spared: set[int]
+    """Children of ours that are none of the subject's."""
     ends: float | None = None
     """When the grace is over, on the monotonic clock; None: it has not begun."""
     _handle: int = -1
@@ -66,26 +68,53 @@ class Preemption:
         self,
         recorder: Recorder,
         service: Service,
-        before: Callable[[int, tuple[Effect, ...]], None],
+        before: OnStep | None,
         step: int,
         effects: tuple[Effect, ...],
     ) -> None:
-        before(step, effects)
-        if step != self.asked.step or self.ends is not None or self._root_has_ended():
+        if before is not None:
+            before(step, effects)
+        if not recorder.is_at(self.asked.step) or self.ends is not None or self._root_has_ended():
             return
         service.receive_all()
-        self._send()
+        self._send(service)
         recorder.has_fired()
         self.ends = time.monotonic() + self.asked.grace_s
 
-    def _send(self) -> None:
-        if self.asked.number == _WHOLE_GROUP:
+    def _send(self, service: Service) -> None:
+        if self.asked.whom != "root":
+            self._send_below(service)
+            signal.pidfd_send_signal(self._handle, signal.SIGUSR1)
+        elif self.asked.number == _WHOLE_GROUP:
             os.killpg(self.root, self.asked.number)
         else:
             signal.pidfd_send_signal(self._handle, self.asked.number)
+
+    def _send_below(self, service: Service) -> None:
+        """To processes below the root: it must not stop, since it lets them go on later."""
+        below = [one for one in family.descendants(self.spared) if one != self.root]
+        caller = Caller(service.thread).process
+        if self.asked.whom == "caller":
+            below = [one for one in below if one == caller]
+        elif self.asked.whom == "group":
+            group = _group_of(caller)
+            below = [one for one in below if _group_of(one) == group]
+        for process in below:
+            try:
+                os.kill(process, self.asked.number)  # it waits for us, or is our descendant
+            except ProcessLookupError:
+                continue  # it has ended just now
 
     def _root_has_ended(self) -> bool:
         """Waited for or not."""
         poller = select.poll()
         poller.register(self._handle, select.POLLIN)
         return bool(poller.poll(0))
+
+
+def _group_of(process: int) -> int | None:
+    """None: it has ended just now."""
+    try:
+        return os.getpgid(process)
+    except ProcessLookupError:
+        return None

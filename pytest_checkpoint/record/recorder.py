@@ -12,35 +12,40 @@ from pathlib import Path
 from typing import Final
 
 from pytest_checkpoint.record import family
-from pytest_checkpoint.record.caller import Caller, Place, is_regular
+from pytest_checkpoint.record.belonging import Belonging
+from pytest_checkpoint.record.caller import Caller, is_regular
+from pytest_checkpoint.record.directories import Directories
 from pytest_checkpoint.record.injector import Deed, Denied, Intent, Trouble
 from pytest_checkpoint.record.journal import Journal
 from pytest_checkpoint.record.mapped import MappedFiles
+from pytest_checkpoint.record.marks import MarkFinder
 from pytest_checkpoint.record.operations import (
     Create,
     CreateUnnamed,
     Effect,
     Event,
     MapShared,
-    Operation,
     Origin,
+    Sent,
     SetMode,
     SetOwner,
     SetTime,
     Write,
 )
+from pytest_checkpoint.record.place import Place
 from pytest_checkpoint.record.policy import Policy
 from pytest_checkpoint.record.reply import Fails, PassOn
 from pytest_checkpoint.record.tracked import TrackedTree
 from pytest_checkpoint.tree.image import NodeId
 
 _PRIVILEGED: Final = stat.S_ISUID | stat.S_ISGID
+OnStep = Callable[[int, tuple[Effect, ...]], None]
 
 
 @dataclass(slots=True)
 class Totals:
     operations: int = 0
-    """Recorded ones, events not counted."""
+    """Recorded ones, events and effects not counted."""
     events: int = 0
     workspace_bytes: int = 0
     all_bytes: int = 0
@@ -52,16 +57,21 @@ class Recorder:
 
     tree: TrackedTree
     policy: Policy
+    belonging: Belonging
     slot: Path
     """The recorded directory."""
     journal: Journal | None
     """None: only watch and count."""
-    on_step: Callable[[int, tuple[Effect, ...]], None]
+    on_step: OnStep | None
     """Called after each recorded step with what it did, before the caller goes on."""
     troubles: tuple[Trouble, ...] = ()
     """What may deny calls, or cut them short."""
     fired_at: int | None = None
     """The step at which one of them first did."""
+    mark: MarkFinder | None = None
+    """Where a signal or a hold comes; None: at a step of its own."""
+    directories: Directories = field(default_factory=Directories)
+    """Those of the tree that are kept open."""
     mapped: MappedFiles = field(default_factory=lambda: MappedFiles(family.is_mapped))
     totals: Totals = field(default_factory=Totals)
     step: int = 0
@@ -78,6 +88,7 @@ class Recorder:
     _owner: tuple[int, int] = field(default_factory=lambda: (os.geteuid(), os.getegid()))
 
     def __post_init__(self) -> None:
+        self.tree.forgets = self.directories.drop
         for node, mode in self.tree.start_modes.items():
             self._note_mode(node, mode)
 
@@ -98,7 +109,7 @@ class Recorder:
         ``node``: of one that failed, see :class:`Operation`.
         """
         self.step += 1
-        if effects and isinstance(effects[0], Event):
+        if effects and isinstance(effects[0], (Event, Sent)):
             self.totals.events += 1
         else:
             self.totals.operations += 1
@@ -111,22 +122,21 @@ class Recorder:
                 self._note_mode(effect.node, effect.mode)
         if self.journal is not None:
             self.journal.append(
-                Operation(
-                    step=self.step,
-                    call=call,
-                    path=path,
-                    target_path=target_path,
-                    effects=effects,
-                    process=caller.process,
-                    thread=caller.thread,
-                    time_ns=time.monotonic_ns() - self.started_ns,
-                    error=error,
-                    node=node,
-                )
+                self.step,
+                call,
+                path,
+                effects,
+                target_path,
+                caller.process,
+                caller.thread,
+                time.monotonic_ns() - self.started_ns,
+                error,
+                node,
             )
         for trouble in self.troubles:
             trouble.after(call, path, target_path, effects, error)
-        self.on_step(self.step, effects)
+        if self.on_step is not None:
+            self.on_step(self.step, effects)
 
     def intend(
         self,
@@ -170,6 +180,10 @@ class Recorder:
         if self.fired_at is None:
             self.fired_at = self.step + 1
 
+    def is_at(self, step: int) -> bool:
+        """Whether what waits for this step, or for the mark if there is one, comes now."""
+        return self.step == step if self.mark is None else self.mark.is_here
+
     def has_fired(self) -> None:
         """At the operation that was recorded just now."""
         if self.fired_at is None:
@@ -191,18 +205,42 @@ class Recorder:
             self._privileged.pop(node, None)
 
     def made(self, node: NodeId, status: os.stat_result) -> tuple[Effect, ...]:
-        """What else there is to say of a new inode."""
+        """What else there is to say of a new inode; nothing, if nobody writes it down."""
+        if self.journal is None:
+            return ()
         time = SetTime(node, status.st_mtime_ns)
         owner = (status.st_uid, status.st_gid)
         return (time,) if owner == self._owner else (SetOwner(node, *owner), time)
 
-    def modified(self, node: NodeId, status: os.stat_result) -> tuple[Effect, ...]:
-        """What else a change of a file's data has changed; ``status`` is from after it."""
+    def modified(self, node: NodeId, file: int) -> tuple[Effect, ...]:
+        """What else a change of a file's data has changed, like :meth:`made`.
+
+        ``file``: a descriptor of it.
+        """
+        if self.journal is None:
+            return ()
+        status = os.fstat(file)
         time = SetTime(node, status.st_mtime_ns)
         mode = stat.S_IMODE(status.st_mode)
         if self._privileged.get(node, mode) != mode:
             return time, SetMode(node, mode)
         return (time,)
+
+    def touched(
+        self, node: NodeId, place: Place, other: tuple[NodeId, Place] | None = None
+    ) -> tuple[Effect, ...]:
+        """The times of one or two directories in which a name has changed, like :meth:`made`.
+
+        Each with a place in it.
+        """
+        if self.journal is None:
+            return ()
+        first = SetTime(node, os.fstat(place.directory).st_mtime_ns)
+        if other is None:
+            return (first,)
+        if other[0] == node:
+            return first, first
+        return first, SetTime(other[0], os.fstat(other[1].directory).st_mtime_ns)
 
     def catch_up(self, caller: Caller) -> None:
         """Write down what was stored through shared mappings since the last operation."""
@@ -239,12 +277,10 @@ class Recorder:
         return self.tree.file(status) if is_regular(status) else None
 
     def directory(self, place: Place) -> NodeId | None:
-        return self.tree.directory(place.identity)
-
-
-def touched(node: NodeId, directory: int) -> SetTime:
-    """The modification time of a directory, after a name in it has changed."""
-    return SetTime(node, os.fstat(directory).st_mtime_ns)
+        node = self.tree.directory(place.identity)
+        if node is not None:
+            place.keep(self.directories)
+        return node
 
 
 def number_of(error: OSError) -> int:

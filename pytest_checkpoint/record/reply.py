@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from pytest_checkpoint.record import kernel
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """The call was carried out here and returns this."""
 
     value: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """The call fails with this errno."""
 
     error: int
 
 
-@dataclass(frozen=True, slots=True)
-class Descriptor:
+class Descriptor(NamedTuple):
     """The call returns a descriptor for this open file of ours, which is closed here afterwards."""
 
     descriptor: int
@@ -77,12 +73,11 @@ def failing(error: OSError) -> Exception:
 
 def answer(listener: kernel.Listener, notification: kernel.Notification, reply: Reply) -> None:
     """Let the caller go on with it."""
-    match reply:
-        case Value(value):
-            listener.answer(notification, value)
-        case Failure(error):
+    if isinstance(reply, Value):
+        listener.answer(notification, reply.value)
+    elif isinstance(reply, Failure):
+        listener.fail(notification, reply.error)
+    else:
+        error = listener.answer_descriptor(notification, *reply)
+        if error:
             listener.fail(notification, error)
-        case Descriptor(descriptor, close_on_exec):
-            error = listener.answer_descriptor(notification, descriptor, close_on_exec)
-            if error:
-                listener.fail(notification, error)

@@ -5,9 +5,35 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
-from pytest_checkpoint.record.faults import Injection, Room, SignalAt
+from pytest_checkpoint.record.faults import (
+    AsideAt,
+    HoldAt,
+    Injection,
+    LostReply,
+    Mark,
+    Room,
+    SignalAt,
+)
+
+_FAULTS: Final[
+    dict[str, type[Injection | Room | SignalAt | HoldAt | AsideAt | LostReply | Mark]]
+] = {
+    "injection": Injection,
+    "room": Room,
+    "signal": SignalAt,
+    "hold": HoldAt,
+    "aside": AsideAt,
+    "mark": Mark,
+    "lost_reply": LostReply,
+}
+
+
+def _line(message: Request | Result) -> bytes:
+    """As JSON; not by :func:`dataclasses.asdict` as a whole, which copies all that is in it."""
+    fields = {one.name: getattr(message, one.name) for one in dataclasses.fields(message)}
+    return json.dumps(fields, default=dataclasses.asdict).encode("ascii")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +58,19 @@ class Request:
     injection: Injection | None = None
     room: Room | None = None
     signal: SignalAt | None = None
+    hold: HoldAt | None = None
+    aside: AsideAt | None = None
+    mark: Mark | None = None
+    """Where ``signal`` or ``hold`` comes, whatever their step is; None: at their step."""
+    slow_s: float = 0.0
+    """Every recorded call returns so much later, as from a slow disk; others do not wait for it."""
+    lost_reply: LostReply | None = None
+    receiver: int | None = None
+    """The server's listening socket, where the job sends effects by HTTP; the server sets it."""
     watch_closes: bool = False
     """Record close(2) of files opened for writing as well: as operations without effects."""
+    bystanders: tuple[int, ...] = ()
+    """Processes of the kit's that the job could take for its own."""
     allow_network: bool = False
     allow_outside: tuple[str, ...] = ()
     warm: bool = False
@@ -46,15 +83,16 @@ class Request:
     """Started warm, its operations have to come in the very order of a fresh process."""
 
     def dump(self) -> bytes:
-        return json.dumps(dataclasses.asdict(self)).encode("ascii")
+        return _line(self)
 
     @classmethod
     def load(cls, line: bytes) -> Self:
         record = json.loads(line)
         record["command"] = tuple(record["command"])
         record["allow_outside"] = tuple(record["allow_outside"])
+        record["bystanders"] = tuple(record["bystanders"])
         record["learned"] = tuple(record["learned"])
-        for name, kind in (("injection", Injection), ("room", Room), ("signal", SignalAt)):
+        for name, kind in _FAULTS.items():
             if record[name] is not None:
                 record[name] = kind.load(record[name])
         return cls(**record)
@@ -72,7 +110,9 @@ class Result:
     ``kill_after_line`` waits for was appended: whether either fired."""
     fired_at: int | None = None
     """The step at which a fault first showed: the operation that failed or was cut short, the one
-    after which the signal was sent. None: it did not fire."""
+    after which the signal was sent, or that was held or put aside. None: it did not fire."""
+    started_ns: int = 0
+    """When the recording began, on CLOCK_MONOTONIC: what the times of operations count from."""
     grace_over: bool = False
     """Something of the job still lived when the grace after the signal was over, and was killed."""
     real_room: str | None = None
@@ -94,6 +134,8 @@ class Result:
     created_outside: tuple[str, ...] = ()
     reaches_out: bool = False
     """It has tried to reach another process by a socket, or written into a file outside."""
+    strayed: tuple[str, ...] = ()
+    """Signals that it tried to send to processes that are not its own."""
     mapped: tuple[int, ...] = ()
     """Nodes that were mapped shared and writable."""
     unreadable: tuple[str, ...] = ()
@@ -109,11 +151,11 @@ class Result:
     """The supervisor itself failed: for a HarnessError."""
 
     def dump(self) -> bytes:
-        return json.dumps(dataclasses.asdict(self)).encode("ascii")
+        return _line(self)
 
     @classmethod
     def load(cls, line: bytes) -> Self:
         record = json.loads(line)
-        for name in ("created_outside", "mapped", "unreadable", "made_first"):
+        for name in ("created_outside", "strayed", "mapped", "unreadable", "made_first"):
             record[name] = tuple(record[name])
         return cls(**record)

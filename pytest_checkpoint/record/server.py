@@ -8,19 +8,24 @@ or dies, whatever still runs is ended, the slot is removed, and it exits.
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import os
 import signal
 import socket
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import family, kernel, launch
+from pytest_checkpoint.record.receiver.receiver import listen
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.slot import Slot, acquire
 from pytest_checkpoint.record.supervisor import supervise
+
+_COLLECTED_AFTER: Final = 20_000
+"""Objects. A job waits while we collect, and there is next to nothing that goes in circles."""
 
 if TYPE_CHECKING:
     from pytest_checkpoint.record.zygote.pool import Pool
@@ -32,15 +37,22 @@ def main(descriptor: int) -> None:
     launch.redirect_own_output()
     kernel.become_subreaper()
     os.set_inheritable(descriptor, False)  # no program that is started here is to hold it
+    gc.freeze()  # what is imported stays: collections, and forks, need not touch it
+    gc.set_threshold(_COLLECTED_AFTER)
     with socket.socket(fileno=descriptor) as lifeline:
         lines = lifeline.makefile("rb")
         first = lines.readline()
         if not first:
             return
-        slot = _acquire(lifeline, json.loads(first))
+        wanted = json.loads(first)
+        slot = _acquire(lifeline, wanted)
         if slot is None:
             return
-        server = _Server(slot, lifeline)
+        receiver = listen() if wanted["receives"] else None
+        port = receiver.getsockname()[1] if receiver else 0
+        told = {"path": str(slot.path), "number": slot.number, "port": port}
+        _tell(lifeline, json.dumps(told).encode())
+        server = _Server(slot, lifeline, receiver)
         try:
             for line in lines:
                 _tell(lifeline, server.serve(Request.load(line)).dump())
@@ -58,7 +70,6 @@ def _acquire(lifeline: socket.socket, wanted: dict[str, str | int | None]) -> Sl
     except Exception:  # noqa: BLE001 - told to the client
         _tell(lifeline, json.dumps({"error": traceback.format_exc()}).encode())
         return None
-    _tell(lifeline, json.dumps({"path": str(slot.path), "number": slot.number}).encode())
     return slot
 
 
@@ -78,13 +89,17 @@ def _supervise(request: Request, slot: str, lifeline: socket.socket) -> Result:
 
 
 class _Server:
-    def __init__(self, slot: Slot, lifeline: socket.socket) -> None:
+    def __init__(self, slot: Slot, lifeline: socket.socket, receiver: socket.socket | None) -> None:
         self._slot = slot
+        self._receiver = receiver
+        """Where effects arrive; it listens as long as the slot is ours, on the same port."""
         self._lifeline = lifeline
         self._pool: Pool | None = None
 
     def serve(self, request: Request) -> Result:
         """Warm, if that is asked for and possible; else in a new process."""
+        if self._receiver is not None:
+            request = dataclasses.replace(request, receiver=self._receiver.fileno())
         if not request.warm or (request.room is not None and request.room.real):
             return self._serve_fresh(request)
         if self._pool is None:

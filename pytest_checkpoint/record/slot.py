@@ -1,9 +1,9 @@
 """The directory that a subject's experiments happen in: always the same path, one at a time.
 
-``BASE/0``, ``BASE/1`` … each with ``w`` (the workspace), ``t`` (TMPDIR) and ``events``; beside it
-``0.scratch``, for recordings that nobody keeps. A lock file beside each says that it is in use; it
-is held by the server, which outlives pytest by as long as the cleaning takes, and so no other
-pytest can take a slot that is still being removed.
+``BASE/0``, ``BASE/1`` … each with ``w`` (the workspace), ``t`` (TMPDIR), ``events`` and
+``effects``; beside it ``0.scratch``, for recordings that nobody keeps. A lock file beside each says
+that it is in use; it is held by the server, which outlives pytest by as long as the cleaning takes,
+and so no other pytest can take a slot that is still being removed.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def _fresh(base: Path, number: int, lock: int) -> Slot:
         folder.mkdir(mode=0o700)
     for name in ("w", "t"):
         (path / name).mkdir(mode=0o700)
-    (path / "events").touch(mode=0o600)
+    for name in ("events", "effects"):
+        (path / name).touch(mode=0o600)
     return Slot(path, number, lock)
 
 

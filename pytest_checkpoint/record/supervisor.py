@@ -24,6 +24,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
@@ -33,12 +34,15 @@ from pytest_checkpoint.record.kill_switch import KilledAt
 from pytest_checkpoint.record.launch import CannotStart, Started
 from pytest_checkpoint.record.output import Output
 from pytest_checkpoint.record.policy import Refused
+from pytest_checkpoint.record.receiver.arrivals import receive
+from pytest_checkpoint.record.receiver.receiver import Receiver
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import CannotRecord
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.service import Service
 from pytest_checkpoint.record.signals import ended_children
 from pytest_checkpoint.record.stock import take_stock
+from pytest_checkpoint.record.totals import with_totals
 
 SURVIVOR_GRACE_S: Final = 10.0
 _WAIT_MOST_MS: Final = 60_000
@@ -72,8 +76,9 @@ def carry_out(
     """
     try:
         with ExitStack() as stack:
-            recorder = take_stock(request, slot, stack) if request.filtered else None
-            execution = _Execution(request, recorder, lifeline, spared, stack)
+            recorder = take_stock(request, slot, spared, stack) if request.filtered else None
+            receiver = receive(request, slot, recorder, stack)
+            execution = _Execution(request, recorder, receiver, lifeline, spared, stack)
             return execution.run(start)
     except CannotStart:
         raise
@@ -92,6 +97,7 @@ class _Execution:
         self,
         request: Request,
         recorder: Recorder | None,
+        receiver: Receiver | None,
         lifeline: socket.socket,
         spared: set[int],
         stack: ExitStack,
@@ -100,9 +106,11 @@ class _Execution:
         self._spared = spared
         self._stack = stack
         self._recorder = recorder
+        self._receiver = receiver
         self._lifeline = lifeline
         self._poller = select.poll()
         self._service: Service | None = None
+        self._listener = -1
         self._preemption: preemption.Preemption | None = None
         self._outputs: dict[int, Output] = {}
         self._root_status: int | None = None
@@ -118,6 +126,8 @@ class _Execution:
     def run(self, start: Callable[[], Started]) -> Result:
         wakeup = self._stack.enter_context(ended_children())
         self._used_before_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        if self._receiver is not None:
+            self._receiver.watched_by(self._poller)
         begun = time.monotonic()
         started = start()
         self._stack.callback(started.close)
@@ -135,14 +145,18 @@ class _Execution:
         self._limit = self._next_limit()
         while self._alive:
             self._turn(wakeup)
+        if self._receiver is not None and self._killed_at is None:
+            self._serve(self._receiver.drain)
         ended = time.monotonic()
         for stream in (output, errors):
             stream.drain()
         return self._result(ended - begun, output.text, errors.text)
 
     def _watch(self, listener: int, recorder: Recorder) -> None:
-        self._service = Service(kernel.Listener(listener), recorder)
-        self._stack.callback(self._service.close)
+        self._service = service = Service(kernel.Listener(listener), recorder)
+        self._stack.callback(service.close)
+        said = next(iter(self._outputs.values()))
+        service.delay(self._request, self._root, self._spared, said)
         self._listener = listener
         self._poller.register(listener, select.POLLIN)
         asked = self._request.signal
@@ -150,33 +164,42 @@ class _Execution:
         if self._problem is not None:
             self._end()
         elif asked is not None:
-            self._preemption = self._stack.enter_context(preemption.Preemption(asked, self._root))
-            self._preemption.watch(recorder, self._service)
+            preempted = preemption.Preemption(asked, self._root, self._spared)
+            self._preemption = self._stack.enter_context(preempted)
+            self._preemption.watch(recorder, service)
 
     # --- one turn of the loop ---
 
     def _turn(self, wakeup: int) -> None:
-        for descriptor, happened in self._poller.poll(self._wait_ms()):
-            if self._service is not None and descriptor == self._listener:
+        until, end = self._limit
+        now = time.monotonic()
+        if now >= until:
+            end()
+            return
+        for descriptor, happened in self._poller.poll(self._wait_ms(now)):
+            if descriptor == self._listener and self._service is not None:
                 if happened & select.POLLIN:
-                    self._serve(self._service)
+                    self._serve(self._service.serve)
                 elif happened & _HANGUP:
                     self._poller.unregister(descriptor)
             elif descriptor in self._outputs:
                 if not self._outputs[descriptor].read():
                     self._poller.unregister(descriptor)
+            elif self._receiver is not None and descriptor in self._receiver:
+                self._serve(partial(self._receiver.serve, descriptor))
             elif descriptor == self._lifeline.fileno():
                 raise _Abandoned
             elif descriptor == wakeup:
                 os.read(wakeup, 4096)
                 self._reap()
-        until, end = self._limit
-        if time.monotonic() >= until:
-            end()
+        if self._service is not None and self._service.is_late:
+            self._serve(self._service.serve_due)
 
-    def _wait_ms(self) -> int:
-        wait_s = self._limit[0] - time.monotonic()
-        return max(0, min(int(wait_s * 1000) + 1, _WAIT_MOST_MS))
+    def _wait_ms(self, now: float) -> float:
+        until = self._limit[0]
+        if self._service is not None and self._service.is_late:
+            until = min(until, self._service.due)
+        return max(0.0, min((until - now) * 1000, _WAIT_MOST_MS))
 
     def _next_limit(self) -> tuple[float, Callable[[], None]]:
         """When what still lives has to be ended, and how."""
@@ -230,9 +253,10 @@ class _Execution:
 
     # --- calls ---
 
-    def _serve(self, service: Service) -> None:
+    def _serve(self, serve: Callable[[], None]) -> None:
+        """Let the job go on by one call, or take what has arrived."""
         try:
-            service.serve()
+            serve()
             if self._preemption is not None:
                 self._limit = self._next_limit()
         except Refused as refused:
@@ -245,11 +269,13 @@ class _Execution:
             self._killed_at = killed.step
             self._end()
         finally:
-            self._problem = self._problem or service.unobservable
-            self._note_startup()
+            if self._service is not None:
+                self._problem = self._problem or self._service.unobservable
+            if self._startup_cpu is None:
+                self._note_startup()
 
     def _note_startup(self) -> None:
-        if self._recorder and self._recorder.step and self._startup_cpu is None:
+        if self._recorder and self._recorder.step:
             self._startup_cpu = family.user_cpu(self._spared) - self._used_before_s
 
     # --- the end ---
@@ -284,17 +310,4 @@ class _Execution:
                 recorder.catch_up(Caller(os.getpid()))
             except KilledAt as killed:
                 result = dataclasses.replace(result, killed_at=killed.step)
-        return dataclasses.replace(
-            result,
-            fired_at=recorder.fired_at,
-            workspace_bytes=recorder.totals.workspace_bytes,
-            all_bytes=recorder.totals.all_bytes,
-            operations=recorder.totals.operations,
-            steps=recorder.step,
-            created_outside=tuple(recorder.policy.still_there()),
-            reaches_out=recorder.policy.reaches_out,
-            mapped=tuple(recorder.mapped.nodes()),
-            unreadable=tuple(
-                os.fsdecode(recorder.tree.path(node)) for node in recorder.mapped.unreadable
-            ),
-        )
+        return with_totals(result, recorder)

@@ -8,6 +8,7 @@ outside turns up with the same numbers, and is overwritten when a new file is cr
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Final
 
 from pytest_checkpoint.record.operations import WORKSPACE
@@ -16,8 +17,13 @@ from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, NodeId
 Identity = tuple[int, int]
 """(st_dev, st_ino)."""
 
+_BELOW_WORKSPACE: Final = WORKSPACE + b"/"
 EVENTS: Final = b"events"
 """Name of the events file beside the workspace: watched, but not part of the tree."""
+EFFECTS: Final = b"effects"
+"""The same of the effects file: what has left the job."""
+BESIDE: Final = frozenset({EVENTS, EFFECTS})
+"""What lies in the recorded directory, and is not part of the tree."""
 
 
 def identity_of(status: os.stat_result) -> Identity:
@@ -27,14 +33,27 @@ def identity_of(status: os.stat_result) -> Identity:
 class TrackedTree:
     """Names and identities only; contents are the recording's business."""
 
-    def __init__(self, image: Image, identities: dict[Identity, NodeId], events: Identity) -> None:
+    def __init__(
+        self,
+        image: Image,
+        identities: dict[Identity, NodeId],
+        events: Identity,
+        effects: Identity | None = None,
+    ) -> None:
         self._nodes = dict(identities)
         self._identities = {node: identity for identity, node in identities.items()}
         self._entries: dict[NodeId, dict[bytes, NodeId]] = {}
         self._names: dict[NodeId, set[tuple[NodeId, bytes]]] = {}
         self._last_path: dict[NodeId, bytes] = {}
+        self._directory_paths: dict[NodeId, bytes] = {ROOT: b""}
+        """Of directories, as far as they have been asked for since one was moved or removed."""
+        self.forgets: Callable[[Identity], None] = _nothing
+        """Called when a directory is no longer part of the tree."""
         self._next = max(image.nodes, default=0) + 1
         self.events = events
+        self.effects = effects
+        self.beside = {events, effects} - {None}
+        """The files that are only appended to."""
         self.devices = {events[0], *(device for device, _ in identities)}
         """st_dev of all that is recorded: one, unless something is mounted in it."""
         self.start_modes = {
@@ -89,20 +108,38 @@ class TrackedTree:
 
     def path(self, node: NodeId) -> bytes:
         """One path of the node, relative to the recorded directory; the last it had, if none."""
-        parts: list[bytes] = []
-        current = node
-        while current != ROOT:
-            names = self._names.get(current)
-            if not names:
-                known = self._last_path.get(current, b"(unnamed)")
-                return b"/".join([known, *reversed(parts)])
-            current, name = min(names) if len(names) > 1 else next(iter(names))
-            parts.append(name)
-        return b"/".join(reversed(parts))
+        known = self._directory_paths.get(node)
+        if known is not None:
+            return known
+        names = self._names.get(node)
+        if not names:
+            return self._last_path.get(node, b"(unnamed)")
+        directory, name = min(names) if len(names) > 1 else next(iter(names))
+        path = self.path_of(directory, name)
+        if node in self._entries:
+            self._directory_paths[node] = path
+        return path
 
     def path_of(self, directory: NodeId, name: bytes) -> bytes:
-        parent = self.path(directory)
+        parent = self._directory_paths.get(directory)
+        if parent is None:
+            parent = self._directory_path(directory)
         return parent + b"/" + name if parent else name
+
+    def _directory_path(self, directory: NodeId) -> bytes:
+        """Without recursion: trees may be deeper than Python recurses."""
+        parts: list[bytes] = []
+        current = directory
+        while current not in self._directory_paths:
+            names = self._names.get(current)
+            if not names:  # of one that has been removed, nothing is remembered
+                return b"/".join([self._last_path.get(current, b"(unnamed)"), *reversed(parts)])
+            current, name = next(iter(names))  # a directory has one
+            parts.append(name)
+        above = self._directory_paths[current]
+        path = b"/".join([above, *reversed(parts)] if above else reversed(parts))
+        self._directory_paths[directory] = path
+        return path
 
     def node_at(self, path: bytes) -> NodeId | None:
         """What stands under a path, relative to the recorded directory; links are not followed."""
@@ -118,8 +155,12 @@ class TrackedTree:
         """Of an inode that has not gone, as far as is known."""
         return self._identities.get(node)
 
+    def variable(self, identity: Identity) -> str:
+        """The name of the environment variable that tells the job of a file beside the tree."""
+        return "CHECKPOINT_EFFECTS_FILE" if identity == self.effects else "CHECKPOINT_EVENTS"
+
     def in_workspace(self, path: bytes) -> bool:
-        return path == WORKSPACE or path.startswith(WORKSPACE + b"/")
+        return path.startswith(_BELOW_WORKSPACE) or path == WORKSPACE
 
     # --- following what happens ---
 
@@ -160,6 +201,8 @@ class TrackedTree:
             return
         if replaced is not None:
             self.unlink(*target) if not exchange else self._take(*target)
+        if node in self._entries or replaced in self._entries:
+            self._forget_paths()
         self._take(*source)
         self._put(*target, node)
         if exchange and replaced is not None:
@@ -185,10 +228,25 @@ class TrackedTree:
         self._names[node].discard((directory, name))
 
     def _forget(self, node: NodeId) -> None:
-        for name, child in self._entries.pop(node, {}).items():
+        entries = self._entries.pop(node, None)
+        for name, child in (entries or {}).items():
             self._names[child].discard((node, name))
             if child in self._entries:  # it left the tree with all that lies below
                 self._forget(child)
         identity = self._identities.pop(node, None)
-        if identity is not None and self._nodes.get(identity) == node:
+        if entries is not None:
+            self._forget_paths()
+        if identity is None:
+            return
+        if entries is not None:
+            self.forgets(identity)
+        if self._nodes.get(identity) == node:
             del self._nodes[identity]
+
+    def _forget_paths(self) -> None:
+        """A directory has another path now, or none."""
+        self._directory_paths.clear()
+        self._directory_paths[ROOT] = b""
+
+
+def _nothing(identity: Identity) -> None: ...

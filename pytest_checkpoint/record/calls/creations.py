@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Final
 
 from pytest_checkpoint.record import kernel
-from pytest_checkpoint.record.caller import AT_FDCWD, Caller, Place
+from pytest_checkpoint.record.caller import AT_FDCWD, Caller
 from pytest_checkpoint.record.calls.names import parent_of
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Create, NodeKind
-from pytest_checkpoint.record.recorder import Recorder, number_of, touched
+from pytest_checkpoint.record.place import Place
+from pytest_checkpoint.record.recorder import Recorder, number_of
 from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
 
 Arguments = tuple[int, ...]
@@ -157,7 +158,7 @@ def _create(
             shown,
             created,
             *recorder.made(node, status),
-            touched(parent, place.directory),
+            *recorder.touched(parent, place),
         )
         return Value()
     finally:

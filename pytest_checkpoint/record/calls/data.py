@@ -17,11 +17,11 @@ from typing import Final
 from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.caller import Caller, is_regular
 from pytest_checkpoint.record.injector import Deed
-from pytest_checkpoint.record.operations import Event, Origin, Write
+from pytest_checkpoint.record.operations import Event, Origin, Sent, Write
 from pytest_checkpoint.record.policy import Refused
 from pytest_checkpoint.record.recorder import Recorder, number_of
 from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
-from pytest_checkpoint.record.tracked import identity_of
+from pytest_checkpoint.record.tracked import EFFECTS, EVENTS, Identity, identity_of
 from pytest_checkpoint.tree.image import NodeId
 
 Arguments = tuple[int, ...]
@@ -87,9 +87,10 @@ def _put(
     copy = caller.copy(number)
     try:
         status = os.fstat(copy)
-        is_events = identity_of(status) == recorder.tree.events
-        node = None if is_events else recorder.file(status)
-        if node is None and not is_events:
+        identity = identity_of(status)
+        is_beside = identity in recorder.tree.beside
+        node = None if is_beside else recorder.file(status)
+        if node is None and not is_beside:
             if is_regular(status):
                 recorder.policy.reaches_out = True
             raise PassOn
@@ -104,25 +105,34 @@ def _put(
             return Failure(errno.EFAULT)
         if node is None:
             recorder.catch_up(caller)
-            return _put_event(recorder, caller, call, copy, data, mode)
+            return _put_beside(recorder, caller, call, copy, identity, data, mode)
         return put_data(recorder, caller, call, node, copy, data, offset, flags, mode)
     finally:
         os.close(copy)
 
 
-def _put_event(
-    recorder: Recorder, caller: Caller, call: str, copy: int, data: bytearray, mode: int
+def _put_beside(
+    recorder: Recorder,
+    caller: Caller,
+    call: str,
+    copy: int,
+    identity: Identity,
+    data: bytearray,
+    mode: int,
 ) -> Reply:
     if not mode & os.O_APPEND and os.lseek(copy, 0, os.SEEK_CUR) != os.fstat(copy).st_size:
         raise Refused(
-            "the job wrote over lines of $CHECKPOINT_EVENTS: it was refused; open that file for "
-            "appending (mode 'a' in Python, >> in a shell)"
+            f"the job wrote over lines of ${recorder.tree.variable(identity)}: it was refused; "
+            "open that file for appending (mode 'a' in Python, >> in a shell)"
         )
     try:
         count = os.write(copy, data)
     except OSError as error:
         return Failure(number_of(error))
-    recorder.record(caller, call, b"events", Event(bytes(data[:count])))
+    if identity == recorder.tree.effects:
+        recorder.record(caller, call, EFFECTS, Sent(bytes(data[:count])))
+    else:
+        recorder.record(caller, call, EVENTS, Event(bytes(data[:count])))
     return Value(count)
 
 
@@ -172,7 +182,7 @@ def put_data(
     durable = bool(mode & os.O_DSYNC or flags & _RWF_SYNCED)  # O_SYNC contains O_DSYNC
     effect = Write(node, start, memoryview(data)[:count], Origin.CALL, durable)
     recorder.mapped.refresh(node, start)
-    recorder.record(caller, call, path, effect, *recorder.modified(node, os.fstat(copy)))
+    recorder.record(caller, call, path, effect, *recorder.modified(node, copy))
     return Value(count)
 
 

@@ -39,7 +39,7 @@ def _sync_one(
     recorder: Recorder, caller: Caller, call: str, number: int, *, data_only: bool
 ) -> Reply:
     status = caller.descriptor_status(number)
-    if identity_of(status) == recorder.tree.events:
+    if identity_of(status) in recorder.tree.beside:
         return Value()
     node: NodeId | None = None
     if is_regular(status):

@@ -11,12 +11,13 @@ from typing import Final
 
 from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.arrival import arrival
-from pytest_checkpoint.record.caller import AT_FDCWD, Caller, Place, signed
+from pytest_checkpoint.record.caller import AT_FDCWD, Caller, signed
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Link, Rename, Unlink
-from pytest_checkpoint.record.recorder import Recorder, number_of, touched
+from pytest_checkpoint.record.place import Place
+from pytest_checkpoint.record.recorder import Recorder, number_of
 from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
-from pytest_checkpoint.record.tracked import EVENTS
+from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.tree.image import ROOT, NodeId
 
 Arguments = tuple[int, ...]
@@ -28,9 +29,9 @@ _RENAME_NOREPLACE, _RENAME_EXCHANGE, _RENAME_WHITEOUT = 1, 2, 4
 
 
 def parent_of(recorder: Recorder, place: Place) -> NodeId | None:
-    """The recorded directory of a place; None for outside and for the events file."""
+    """The recorded directory of a place; None for outside, and for what lies beside it."""
     parent = recorder.directory(place)
-    if parent == ROOT and place.name == EVENTS:
+    if parent == ROOT and place.name in BESIDE:
         return None
     return parent
 
@@ -71,9 +72,8 @@ def _move(
     recorder: Recorder, caller: Caller, call: str, source: Place, target: Place, flags: int
 ) -> Reply:
     parents = (parent_of(recorder, source), parent_of(recorder, target))
-    status = source.lookup()
     if parents[0] is None or parents[1] is None:
-        _check_outside(recorder, source, target, parents, status, flags)
+        _check_outside(recorder, source, target, parents, flags)
     if parents == (None, None):
         raise PassOn
     if flags & _RENAME_WHITEOUT:
@@ -82,12 +82,14 @@ def _move(
         return Failure(errno.EXDEV)  # as if the recorded tree were a file system of its own
     shown = _shown(recorder, (source, target), parents)
     recorder.intend(caller, call, shown[0], shown[1], deed=Deed.MOVE)
-    replaced = target.lookup()
+    replaced = parents[0] is None and target.lookup() is not None
     try:
         kernel.rename_with_flags(
             source.directory, source.argument, target.directory, target.argument, flags
         )
     except OSError as error:
+        for place in (source, target):
+            place.lookup()  # a name that cannot even be looked up fails unrecorded
         recorder.record(caller, call, shown[0], target_path=shown[1], error=number_of(error))
         return Failure(number_of(error))
     if parents[0] is None or parents[1] is None:
@@ -100,7 +102,7 @@ def _move(
         recorder.policy.note_created(target.real_path())
         _record_departure(recorder, caller, call, parents[0], source, shown)
     elif parents[1] is not None:
-        effects = arrival(recorder.tree, parents[1], target, replaced=replaced is not None)
+        effects = arrival(recorder.tree, parents[1], target, replaced=replaced)
         recorder.record(caller, call, shown[0], *effects, target_path=shown[1])
     return Value()
 
@@ -123,9 +125,9 @@ def _check_outside(
     source: Place,
     target: Place,
     parents: tuple[NodeId | None, NodeId | None],
-    status: os.stat_result | None,
     flags: int,
 ) -> None:
+    status = source.lookup()
     if status is None:
         return
     if parents[0] is None:
@@ -153,8 +155,7 @@ def _record_move(
         call,
         shown[0],
         Rename(*old, *new, exchange),
-        touched(source[0], source[1].directory),
-        touched(target[0], target[1].directory),
+        *recorder.touched(*source, target),
         target_path=shown[1],
     )
 
@@ -173,7 +174,7 @@ def _record_departure(
         call,
         shown[0],
         Unlink(parent, source.name),
-        touched(parent, source.directory),
+        *recorder.touched(parent, source),
         target_path=shown[1],
     )
 
@@ -279,7 +280,7 @@ def _record_link(
         call,
         shown,
         Link(parent, target.name, node),
-        touched(parent, target.directory),
+        *recorder.touched(parent, target),
         target_path=path,
     )
 
@@ -319,7 +320,7 @@ def _unlink(
             return Failure(number_of(error))
         recorder.tree.unlink(parent, place.name)
         recorder.record(
-            caller, call, path, Unlink(parent, place.name), touched(parent, place.directory)
+            caller, call, path, Unlink(parent, place.name), *recorder.touched(parent, place)
         )
         return Value()
     finally:

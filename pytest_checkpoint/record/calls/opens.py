@@ -7,13 +7,14 @@ import stat
 import struct
 from typing import Final
 
-from pytest_checkpoint.record.caller import AT_FDCWD, Caller, Place, is_regular
+from pytest_checkpoint.record.caller import AT_FDCWD, Caller, is_regular
 from pytest_checkpoint.record.calls.sizes import check_cut
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Create, CreateUnnamed, NodeKind, Truncate
-from pytest_checkpoint.record.recorder import Recorder, number_of, touched
+from pytest_checkpoint.record.place import Place
+from pytest_checkpoint.record.recorder import Recorder, number_of
 from pytest_checkpoint.record.reply import CannotRecord, Descriptor, Failure, PassOn, Reply, failing
-from pytest_checkpoint.record.tracked import EVENTS
+from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.tree.image import ROOT, NodeId, printable
 
 Arguments = tuple[int, ...]
@@ -73,7 +74,7 @@ def _open(
     place = caller.place(directory, path, follow=bool(follow))
     try:
         parent = recorder.directory(place)
-        if parent is None or (parent == ROOT and place.name == EVENTS):
+        if parent is None or (parent == ROOT and place.name in BESIDE):
             return _open_outside(recorder, caller, call, place, flags)
         return _open_inside(recorder, caller, call, place, parent, flags, mode)
     finally:
@@ -81,7 +82,7 @@ def _open(
 
 
 def _open_outside(recorder: Recorder, caller: Caller, call: str, place: Place, flags: int) -> Reply:
-    status = place.lookup()
+    status = place.found()
     if status is None:
         if flags & os.O_CREAT:
             recorder.policy.note_created(place.real_path())
@@ -104,7 +105,7 @@ def _open_inside(
     flags: int,
     mode: int,
 ) -> Reply:
-    status = place.lookup()
+    status = place.found()
     if status is not None and stat.S_IFMT(status.st_mode) in _MAY_BLOCK:
         raise PassOn  # nothing is changed
     path = recorder.tree.path_of(parent, place.name)
@@ -129,7 +130,7 @@ def _open_inside(
             path,
             Create(parent, place.name, node, NodeKind.FILE, stat.S_IMODE(now.st_mode)),
             *recorder.made(node, now),
-            touched(parent, place.directory),
+            *recorder.touched(parent, place),
         )
     elif node is not None:
         _record_cut(recorder, caller, call, node, file)
@@ -160,7 +161,7 @@ def _intend_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId) -> 
 
 def _record_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId, file: int) -> None:
     recorder.mapped.refresh(node)
-    also = recorder.modified(node, os.fstat(file))
+    also = recorder.modified(node, file)
     recorder.record(caller, call, recorder.tree.path(node), Truncate(node, 0), *also)
 
 

@@ -43,9 +43,10 @@ def check_cut(recorder: Recorder, path: bytes, status: os.stat_result, size: int
     """A file outside is about to be cut through a descriptor; ``path`` leads to it."""
     if not is_regular(status) or size >= status.st_size or not status.st_nlink:
         return
-    if identity_of(status) == recorder.tree.events:
+    if identity_of(status) in recorder.tree.beside:
+        name = recorder.tree.variable(identity_of(status))
         raise Refused(
-            "the job tried to cut $CHECKPOINT_EVENTS: it was refused; open that file for "
+            f"the job tried to cut ${name}: it was refused; open that file for "
             "appending (mode 'a' in Python, >> in a shell)"
         )
     recorder.policy.overwrite(os.readlink(path), status, "truncate")
@@ -95,7 +96,7 @@ def _resize(
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
     recorder.mapped.refresh(node)
-    also = recorder.modified(node, os.fstat(descriptor))
+    also = recorder.modified(node, descriptor)
     recorder.record(caller, call, path, Truncate(node, size), *also)
     return Value()
 
@@ -134,7 +135,7 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
             zero=bool(mode & (_PUNCH_HOLE | _ZERO_RANGE)),
             keep_size=bool(mode & _KEEP_SIZE),
         )
-        also = recorder.modified(node, os.fstat(copy))
+        also = recorder.modified(node, copy)
         recorder.record(caller, "fallocate", path, effect, *also)
         return Value()
     finally:

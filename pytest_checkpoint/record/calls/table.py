@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pytest_checkpoint.record.caller import Caller
@@ -17,12 +18,13 @@ from pytest_checkpoint.record.calls import (
     names,
     network,
     opens,
+    signalling,
     sizes,
     spaces,
 )
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import Reply
-from pytest_checkpoint.record.syscalls import Architecture
+from pytest_checkpoint.record.syscalls import Architecture, native
 
 Handler = Callable[[Recorder, Caller, tuple[int, ...]], Reply]
 
@@ -86,6 +88,12 @@ HANDLERS: Final[dict[str, Handler]] = {
     "close": closes.close,
     "statfs": spaces.statfs,
     "fstatfs": spaces.fstatfs,
+    "kill": signalling.kill,
+    "tkill": signalling.to_first,
+    "tgkill": signalling.to_thread,
+    "rt_sigqueueinfo": signalling.to_first,
+    "rt_tgsigqueueinfo": signalling.to_thread,
+    "pidfd_send_signal": signalling.pidfd_send_signal,
     "umask": credentials.umask,
     "setuid": credentials.user,
     "setgid": credentials.user,
@@ -104,3 +112,9 @@ def by_number(architecture: Architecture) -> dict[int, Handler]:
     return {
         number: HANDLERS[name] for name, number in architecture.numbers.items() if name in HANDLERS
     }
+
+
+@functools.cache
+def of_this_machine() -> Mapping[int, Handler]:
+    """Those of the architecture that this is."""
+    return by_number(native())

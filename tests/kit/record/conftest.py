@@ -21,7 +21,7 @@ from pytest_checkpoint.tree.compare import differences
 from pytest_checkpoint.tree.image import Image, NodeId
 from pytest_checkpoint.tree.restore import restore
 
-_EVENTS = frozenset({b"events"})
+_EVENTS = frozenset({b"events", b"effects"})
 _PREAMBLE = """
 import ctypes, errno, os, subprocess, sys
 W, T, OUT = os.environ["CHECKPOINT_WORKSPACE"], os.environ["TMPDIR"], os.environ["OUTSIDE"]
@@ -130,6 +130,12 @@ class Runner:
     def ok(self, source: str, *arguments: str, **options: Any) -> Outcome:
         """As :meth:`python`, for a program that must succeed and be told truly."""
         return sound(self.python(source, *arguments, **options))
+
+    def guarded(self, source: str, **options: Any) -> Result:
+        """As :meth:`python`, but nothing is recorded."""
+        self.clear()
+        command = (sys.executable, "-SE", "-c", _PREAMBLE + source)
+        return self.client.run(self.request(command, recording=None, **options))
 
     def shell(self, script: str, **options: Any) -> Outcome:
         return self.run("/bin/sh", "-ec", 'cd "$CHECKPOINT_WORKSPACE"\n' + script, **options)

@@ -17,7 +17,16 @@ from pytest_checkpoint.record.syscalls import Architecture
 X86_64 = Architecture("x86_64", 0xC000003E, 0x40000000, syscalls._X86_64)
 AARCH64 = Architecture("aarch64", 0xC00000B7, None, syscalls._AARCH64)
 BOTH = pytest.mark.parametrize("architecture", [X86_64, AARCH64], ids=lambda a: a.name)
-CONDITIONAL = {"open", "openat", "mmap", "mprotect", "ioctl"}
+SIGNALS = {
+    "kill": 1,
+    "tkill": 1,
+    "tgkill": 2,
+    "rt_sigqueueinfo": 1,
+    "rt_tgsigqueueinfo": 2,
+    "pidfd_send_signal": 1,
+}
+"""Which argument is the signal."""
+CONDITIONAL = {"open", "openat", "mmap", "mprotect", "ioctl", *SIGNALS}
 REFUSED = {"io_uring_setup", "io_setup", "setxattrat", "removexattrat"}
 ON_REQUEST = {"close": "closes", "statfs": "free_space", "fstatfs": "free_space"}
 READS = {
@@ -67,6 +76,18 @@ def test_every_call_with_a_handler_is_notified_and_no_other(architecture: Archit
     known = set(architecture.numbers.values())
     for number in set(range(480)) - known:
         assert judge(architecture, number) == RET_ALLOW, number
+
+
+@BOTH
+@pytest.mark.parametrize("name", SIGNALS)
+def test_signals_are_notified_but_for_the_one_that_only_asks(
+    architecture: Architecture, name: str
+) -> None:
+    number = architecture.numbers[name]
+    arguments = [4711] * SIGNALS[name]
+    assert judge(architecture, number, *arguments, 15) == RET_NOTIFY
+    assert judge(architecture, number, *arguments, 0) == RET_ALLOW
+    assert number in by_number(architecture)
 
 
 @BOTH

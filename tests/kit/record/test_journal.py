@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 from pathlib import Path
@@ -57,6 +58,7 @@ _effects: st.SearchStrategy[operations.Effect] = st.one_of(
     st.builds(operations.Sync, st.none() | _node, st.booleans()),
     st.builds(operations.MapShared, _node),
     st.builds(operations.Event, _name),
+    st.builds(operations.Sent, _name),
 )
 _operations = st.builds(
     Operation,
@@ -69,7 +71,24 @@ _operations = st.builds(
     thread=st.integers(0, 1 << 22),
     time_ns=_size,
     error=st.integers(0, 133),
+    node=st.none() | _node,
 )
+
+
+def _line(operation: Operation, data: codec.DataWriter) -> str:
+    return codec.encode_step(
+        operation.step,
+        operation.call,
+        operation.path,
+        operation.effects,
+        operation.target_path,
+        operation.process,
+        operation.thread,
+        operation.time_ns,
+        operation.error,
+        operation.node,
+        data,
+    )
 
 
 def _reader(data: bytes) -> codec.Reader:
@@ -81,10 +100,24 @@ def _reader(data: bytes) -> codec.Reader:
 def test_operations_come_back_as_they_were(given_operations: list[Operation]) -> None:
     file = io.BytesIO()
     data = codec.DataWriter(file)
-    lines = [codec.encode_operation(operation, data) for operation in given_operations]
-    assert all("\n" not in line and line.isascii() for line in lines)
+    lines = [_line(operation, data) for operation in given_operations]
+    assert all(line.index("\n") == len(line) - 1 and line.isascii() for line in lines)
     read = _reader(file.getvalue())
     assert [codec.decode_operation(line, read) for line in lines] == given_operations
+
+
+@given(_effects)
+@settings(max_examples=150, deadline=None)
+def test_lines_put_together_by_hand_are_as_json_makes_them(effect: operations.Effect) -> None:
+    names = [field.name for field in dataclasses.fields(effect)]
+    item: list[Any] = [type(effect).__name__, *(getattr(effect, name) for name in names)]
+    item = [one.decode("latin-1") if isinstance(one, bytes) else one for one in item]
+    if isinstance(effect, Write):
+        item[3] = [0, len(effect.data)]
+    wanted = json.dumps(item, separators=(",", ":"))
+    operation = Operation(step=1, call="c", path=b"", effects=(effect,))
+    line = _line(operation, codec.DataWriter(io.BytesIO()))
+    assert line.startswith(f'{{"step":1,"call":"c","path":"","effects":[{wanted}],"process":0,')
 
 
 def test_images_come_back_as_they_were() -> None:
@@ -114,7 +147,7 @@ def test_the_journal_of_a_killed_run_is_whole(runner: Runner) -> None:
 def recording(tmp_path: Path) -> Path:
     start = Image({ROOT: Directory(mode=0o700, entries={})})
     with Journal(tmp_path, start, b"start a\n", "/slot") as journal:
-        journal.append(Operation(step=1, call="write", path=b"w/a", effects=(Write(1, 0, b"xyz"),)))
+        journal.append(1, "write", b"w/a", (Write(1, 0, b"xyz"),))
     return tmp_path
 
 

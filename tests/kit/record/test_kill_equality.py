@@ -17,7 +17,7 @@ _WRITER = """
 import os, sys, tempfile
 W = os.environ["CHECKPOINT_WORKSPACE"]
 def write(name):
-    for i in range(5):
+    for i in range(3):
         path = os.path.join(W, name)
         with open(path + ".tmp", "wb") as file:
             file.write(os.urandom(3000)); file.flush(); os.fsync(file.fileno())
@@ -52,7 +52,7 @@ if __name__ == "__main__":
 )
 _SHELL = """
 cd "$CHECKPOINT_WORKSPACE"
-for i in 1 2 3 4 5 6; do
+for i in 1 2 3 4; do
     sh -c 'mkdir -p out; seq 1 200 > out/$0.tmp; mv out/$0.tmp out/$0; ln -s $0 out/latest$0' $i &
     sh -c 'seq 9 > own$0; cp own$0 copy$0; (umask 077; echo $0 >> log); rm own$0' $i
     wait
@@ -64,7 +64,7 @@ import os, sqlite3
 connection = sqlite3.connect(os.environ["CHECKPOINT_WORKSPACE"] + "/db", isolation_level=None)
 connection.execute("pragma journal_mode=wal")
 connection.execute("create table t (a, b)")
-for i in range(15):
+for i in range(10):
     connection.execute("begin")
     connection.executemany("insert into t values (?, ?)", [(i, "x" * 300)] * 3)
     connection.execute("commit")
@@ -73,10 +73,10 @@ for i in range(15):
 connection.execute("pragma wal_checkpoint(truncate)")
 """
 _CASES = {
-    "threads": (_THREADS, [], 60),
-    "fork": (_PROCESSES, ["fork"], 50),
-    "spawn": (_PROCESSES, ["spawn"], 25),
-    "shell": (_SHELL, [], 35),
+    "threads": (_THREADS, [], 70),
+    "fork": (_PROCESSES, ["fork"], 55),
+    "spawn": (_PROCESSES, ["spawn"], 10),
+    "shell": (_SHELL, [], 25),
     "sqlite-wal": (_SQLITE, [], 45),
 }
 

@@ -6,7 +6,9 @@ import dataclasses
 import errno
 import os
 import select
+import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,10 +167,9 @@ import signal
 supervisor = os.getppid()
 with open(f"/proc/{supervisor}/stat") as file:
     server = int(file.read().rpartition(")")[2].split()[1])
-with open(os.environ["TMPDIR"] + "/processes", "w") as file:
-    file.write(f"{supervisor} {os.getpid()}")
 open("new", "w").write("x")
-os.kill({"supervisor": supervisor, "server": server}[VICTIM], signal.SIGKILL)
+with open(os.environ["TMPDIR"] + "/told", "w") as file:
+    file.write(f"{supervisor} {server} {os.getpid()}")
 signal.pause()
 """
 
@@ -183,16 +184,26 @@ def test_whoever_is_killed_nothing_stays_mounted(
         slot = client.path
         (client.workspace / "old").write_text("as it was")
         request = Request(
-            command=(*QUICK, "-c", f"VICTIM = {victim!r}\n{PREAMBLE}{DEADLY}"),
+            command=(*QUICK, "-c", PREAMBLE + DEADLY),
             working_directory="/",
             environment=environment(client, keep_tmpdir=False),
             deadline_s=60,
             room=Room(blocks=10, real=True),
         )
-        with pytest.raises(HarnessError, match=r"ended (without an answer|unexpectedly)"):
-            client.run(request)
-        for process in map(int, (client.temporary / "processes").read_text().split()):
-            wait_for_end(process)
+        told = client.temporary / "told"
+        os.mkfifo(told)
+
+        def kill() -> tuple[int, int]:
+            supervisor, server, job = map(int, told.read_text().split())
+            os.kill({"supervisor": supervisor, "server": server}[victim], signal.SIGKILL)
+            return supervisor, job
+
+        with ThreadPoolExecutor(1) as other:
+            killed = other.submit(kill)
+            with pytest.raises(HarnessError, match=r"ended (without an answer|unexpectedly)"):
+                client.run(request)
+            for process in killed.result(60):
+                wait_for_end(process)
 
         assert [process for process in all_processes() if slot in mounted_in(process)] == []
         assert [path.name for path in client.workspace.iterdir()] == ["old"]

@@ -30,7 +30,7 @@ from pytest_checkpoint.tree.compare import differences
 from pytest_checkpoint.tree.restore import restore
 assert os.geteuid() != 0
 assert abilities.missing() is None, abilities.missing()
-events = frozenset({b"events"})
+events = frozenset({b"events", b"effects"})
 base = Path(sys.argv[2], "root", "base")
 with SlotClient(base) as client:
     empty = capture(client.path, exclude=events).image

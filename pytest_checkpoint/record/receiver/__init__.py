@@ -1,0 +1,1 @@
+"""Who receives what the job sends out: effects, by HTTP on this machine."""
