@@ -39,7 +39,9 @@ from xml.etree import ElementTree
 
 from checkpoint_contracts.evidence import Fault
 
-INJECTED = frozenset(fault.value for fault in Fault)
+NEEDED = {"two-instances": "exclusive"}
+"""A fault by the cases' own word → the capability without which the kit does not try it."""
+INJECTED = frozenset(fault.value for fault in Fault) | NEEDED.keys()
 """Faults that this version of the kit can inject."""
 CASE_DEADLINE_S = 1800.0
 ENVIRONMENTS = Path.home() / ".cache" / "checkpoint-contracts" / "cases"
@@ -103,13 +105,16 @@ class Outcome:
 
 def load_case(folder: Path) -> Case:
     expect: dict[str, Any] = json.loads((folder / "expect.json").read_text())
-    needs = expect.get("needs", [])
+    needs, fault = expect.get("needs", []), expect.get("fault")
+    needs = [needs] if isinstance(needs, str) else [*needs]
+    if fault in NEEDED and NEEDED[fault] not in needs:
+        needs.append(NEEDED[fault])
     return Case(
         folder=folder,
-        fault=expect.get("fault"),
+        fault=fault,
         contracts_any_of=tuple(expect.get("contracts_any_of", ())),
         survives=frozenset(expect.get("survives", ())),
-        needs=(needs,) if isinstance(needs, str) else tuple(needs),
+        needs=tuple(needs),
     )
 
 

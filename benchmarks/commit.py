@@ -2,9 +2,10 @@
 
     python benchmarks/commit.py [--folder DIR] [--rounds N]
 
-Every way commits the same payloads in batches; the ways take turns within each round, and a ratio
-is that of medians over the rounds. The yardstick is what a careful program does by hand: write a
-temporary file, fsync it, replace, fsync the directory.
+Every way commits the same payloads in batches; the ways take turns within each round, in another
+order each time and after a ``sync``, and a ratio is that of medians over the rounds. The yardstick
+is what a careful program does by hand: write a temporary file, fsync it, replace, fsync the
+directory.
 
 Targets (on a disk; on a tmpfs a sync costs nothing, and they are not judged):
 
@@ -20,6 +21,7 @@ named (``pip install joblib luigi dbos duravoke``).
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import statistics
@@ -89,8 +91,10 @@ def compare(
     ways = [way for way in WAYS if not missing(way)]
     payloads = [payload(number) for number in range(BATCH[label])]
     seconds: dict[str, list[float]] = {way.name: [] for way in ways}
+    order = random.Random(0)
     for round_number in range(rounds + 1):
-        for way in ways:
+        # In another order each time: what one way leaves to the disk, the next one waits for.
+        for way in order.sample(ways, len(ways)):
             took_s = measured(way, folder, payloads)
             if round_number:  # the first round warms up
                 seconds[way.name].append(took_s)
@@ -107,6 +111,7 @@ def compare(
 def measured(way: Way, folder: Path, payloads: Sequence[Any]) -> float:
     own = folder / "way"
     own.mkdir()
+    os.sync()
     try:
         return way.batch(own, payloads)
     finally:

@@ -12,12 +12,15 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from checkpoint_runtime import Pipeline
+from checkpoint_runtime.codec import Encoded
 from checkpoint_runtime.progress import Silent
-from checkpoint_runtime.state.log import StateLog
+from checkpoint_runtime.state.durable import make_directory
+from checkpoint_runtime.state.log import NextLine, StateLog
 from checkpoint_runtime.state.records import first_record
 from checkpoint_runtime.state.referred import Referred
 from checkpoint_runtime.state.side_files import SideFiles
@@ -73,21 +76,13 @@ class Commit(Way):
         side_files, known = SideFiles(folder), Referred({})
         with StateLog(folder, "benchmark") as log:
             log.append(first_record("benchmark"))
+            make_directory(side_files.folder)  # once in a workspace, like the log
             begun = time.perf_counter()
             for number, payload in enumerate(payloads):
                 encoded = encoded_value(payload, "stage")
-                files = side_files.write(encoded.attachments, log.history.lines + 1, known)
-                record: dict[str, Any] = {
-                    "done": f"stage-{number}",
-                    "version": "1",
-                    "inputs": {},
-                    "parameters": "",
-                    "digest": digest_of(encoded.text),
-                    "at": "",
-                    "took_s": 0.0,
-                    **files,
-                }
-                log.append(record, value=encoded.text)
+                make = partial(_line, log, number, encoded)
+                number_of_line = log.history.lines + 1
+                log.add(side_files.write(encoded.attachments, number_of_line, known, make))
                 known.add(log.history.done[f"stage-{number}"].kept.files)
             return time.perf_counter() - begun
 
@@ -244,6 +239,20 @@ WAYS: tuple[Way, ...] = (
     Dbos(),
     Duravoke(),
 )
+
+
+def _line(log: StateLog, number: int, encoded: Encoded, files: dict[str, Any]) -> NextLine:
+    record: dict[str, Any] = {
+        "done": f"stage-{number}",
+        "version": "1",
+        "inputs": {},
+        "parameters": "",
+        "digest": digest_of(encoded.text),
+        "at": "",
+        "took_s": 0.0,
+        **files,
+    }
+    return log.next_line(record, value=encoded.text)
 
 
 class _Clock(Silent):

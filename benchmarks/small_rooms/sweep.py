@@ -16,7 +16,7 @@ from pytest_checkpoint.record.describe import normalized
 from pytest_checkpoint.record.faults import Room
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.room.ledger import PAGE
-from pytest_checkpoint.record.tracked import EVENTS
+from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.states.timeline import State, Timeline
 from pytest_checkpoint.tree.capture import capture
 from pytest_checkpoint.tree.compare import differences, walk
@@ -28,7 +28,7 @@ ATTEMPTS: Final = 6
 each way until some run of one way is like some run of the other.
 """
 _DEADLINE_S: Final = 60.0
-_NOT_THE_TREE: Final = frozenset({EVENTS})
+_NOT_THE_TREE: Final = BESIDE
 
 
 class NoRealRoomError(Exception):

@@ -1,0 +1,1 @@
+"""What ``benchmarks/soak.py`` does over and over."""
