@@ -19,13 +19,39 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TypeVar, overload
 
-__all__ = ["CommandSubject", "checkpoint_subject"]
+__all__ = ["CommandSubject", "HeartbeatCommand", "HeartbeatFile", "checkpoint_subject"]
 
 SUBJECT_ATTRIBUTE = "__checkpoint_subject__"
 """Set by ``@checkpoint_subject`` on the function that it marks, to a :class:`Mark`."""
 
 CommandLine = str | Sequence[str]
 """One string, split as a shell would, or a list of arguments. No shell runs it."""
+
+
+@dataclass(frozen=True)
+class HeartbeatFile:
+    """A file in the workspace that changes, in its bytes or its time, as long as the job lives."""
+
+    glob: str
+    """Of several files any may change."""
+    stale_after_s: float
+    """So long after its last change the job has to be taken for dead."""
+
+
+@dataclass(frozen=True)
+class HeartbeatCommand:
+    """A command that says how the job is.
+
+    It prints one word: ``alive``, ``stale``, ``stalled``, ``finished``; ``waiting`` before the
+    first beat.
+    """
+
+    command: CommandLine
+    """With ``{workspace}`` in it; asked again and again, it ends each time."""
+    stale_after_s: float = field(kw_only=True)
+    """So long after the last sign of life of the job it says ``stale``."""
+    stalled_after_s: float | None = field(default=None, kw_only=True)
+    """So long after its last progress it says ``stalled``; None: it does not tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +77,8 @@ class CommandSubject:
     handoff: CommandLine | None = None
     """What tells a reader what is done and what is next, as JSON: a path in the workspace, or, with
     ``{workspace}`` in it or as a list, a command that prints it."""
+    heartbeat: HeartbeatFile | HeartbeatCommand | None = None
+    """What shows from outside that the job lives."""
     outputs: Collection[str] = ()
     """Globs in the workspace: files that must be whole whenever they have their final name."""
     ephemeral: Collection[str] = ()

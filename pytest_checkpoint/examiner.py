@@ -16,7 +16,6 @@ from checkpoint_contracts import (
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault, TrialKind
 from checkpoint_contracts.litter import CLEANS_UP
-from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.examination import Examination, Progress
 from pytest_checkpoint.keeping.keep import Keeper, Printed, keep_wrecks, printed_by
 from pytest_checkpoint.keeping.kept import evidence_of_replay, evidence_of_trial
@@ -39,17 +38,15 @@ from pytest_checkpoint.phases.explore import (
     looks_of,
     told,
 )
-from pytest_checkpoint.phases.faults.again import FaultsAgain, is_fault
 from pytest_checkpoint.phases.faults.litter import left_behind
 from pytest_checkpoint.phases.faults.planned import KINDS as FAULTS_TRIED
 from pytest_checkpoint.phases.further import keep_needed, make_known, takes_more, with_further
+from pytest_checkpoint.phases.liveness.asking import declared as declared_heartbeat
 from pytest_checkpoint.phases.replays import Replays, require_state, same_point
 from pytest_checkpoint.phases.second_crash.spent import told_spent
 from pytest_checkpoint.phases.selfcheck import self_check
-from pytest_checkpoint.phases.trials import conduct as conduct_trial
-from pytest_checkpoint.phases.trials import find_trial
-from pytest_checkpoint.phases.trying import NOTHING_TRIED, Tried, try_all
-from pytest_checkpoint.phases.variants import variant
+from pytest_checkpoint.phases.trials_again import TrialsAgain
+from pytest_checkpoint.phases.trying import NOTHING_TRIED, Tried, is_trial, try_all
 from pytest_checkpoint.phases.warm import COLD, Warmth, doubt, try_warm
 from pytest_checkpoint.record.client import SlotClient
 from pytest_checkpoint.states.kill import parse
@@ -207,7 +204,7 @@ class Examiner:
     ) -> Examination:
         """One experiment, or trial, held against the reference that was kept or just made."""
         source = StateSource(control.recording, self._options.model)
-        if isinstance(CATALOGUE[contract], TrialContract):
+        if is_trial(contract, point_id):
             return self._replay_trial(control, known, contract, point_id, source)
         crash = parse(point_id)
         self._notes += make_known(self._bench, control, source, crash, self._keeper.resumes)
@@ -242,32 +239,12 @@ class Examiner:
         source: StateSource,
     ) -> Examination:
         known = known or self._evidence(control, NOTHING_EXPLORED, source)
-        if is_fault(contract):
-            return self._replay_fault(control, known, contract, point_id, source)
-        planned = find_trial(self._bench, control, contract, point_id)
-        self._progress.phase(f"trying again: {planned.point.operation}")
-        number = planned.variant
-        variants = (variant(self._bench, control, number),) if number else ()
-        again, left = conduct_trial(self._bench, control, source, planned, variants)
-        evidence = evidence_of_trial(known, again, variants)
-        printed = printed_by([], [again])
-        return self._shown_again(evidence, contract, printed, {planned.point: left}, source)
-
-    def _replay_fault(
-        self,
-        control: Control,
-        known: Evidence,
-        contract: str,
-        point_id: str,
-        source: StateSource,
-    ) -> Examination:
         self._progress.phase(f"trying again: {point_id}")
-        faults = FaultsAgain(self._bench, control, source)
-        hung_before = any(one.point.id == point_id and one.hung for one in known.trials)
-        again, left = faults.again(contract, point_id, longer=hung_before)
-        evidence = evidence_of_trial(known, again, ())
-        printed = printed_by([], [again])
-        return self._shown_again(evidence, contract, printed, {again.point: left}, source)
+        again = TrialsAgain(self._bench, control, source).again(contract, point_id, known)
+        evidence = evidence_of_trial(known, again.trial, again.variants)
+        printed = printed_by([], [again.trial])
+        states = {again.trial.point: again.left}
+        return self._shown_again(evidence, contract, printed, states, source)
 
     def _shown_again(
         self,
@@ -320,6 +297,7 @@ class Examiner:
             outputs=outputs.paths,
             partial_outputs=outputs.partial,
             restart_ratio=self._options.restart_ratio,
+            heartbeat=declared_heartbeat(subject),
         )
 
     def _judged(self, evidence: Evidence, source: StateSource, replays: Replays) -> Examination:

@@ -10,9 +10,9 @@ import dataclasses
 import time
 from pathlib import Path
 
-from checkpoint_contracts import CATALOGUE, judge_all
+from checkpoint_contracts import judge_all
+from checkpoint_contracts.effects import EFFECTS
 from checkpoint_contracts.evidence import Evidence
-from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.errors import HarnessError, SubjectError
 from pytest_checkpoint.examination import Examination, Progress
 from pytest_checkpoint.examiner import Examiner, contracts_of
@@ -21,6 +21,7 @@ from pytest_checkpoint.keeping.places import chosen_root, first_root, kept_folde
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import FirstRun, first_run
+from pytest_checkpoint.phases.trying import is_trial
 from pytest_checkpoint.record import abilities
 from pytest_checkpoint.record.client import SlotClient
 from pytest_checkpoint.states.kill import parse
@@ -38,7 +39,7 @@ def examine(subject: Subject, options: Options, progress: Progress) -> Examinati
     begun = time.monotonic()
     try:
         first, root = _first_run(subject, options, progress)
-        with SlotClient(slots_of(root, options, subject)) as client:
+        with _slot(slots_of(root, options, subject), subject) as client:
             examination = Examiner(subject, options, progress, client).examine(first)
     except (SubjectError, HarnessError) as error:
         examination = _invalid(subject, options, str(error))
@@ -56,19 +57,19 @@ def replay(
     abilities.require()
     begun = time.monotonic()
     kept = Kept.of(options, subject)
-    if not isinstance(CATALOGUE[contract], TrialContract):
+    if not is_trial(contract, point_id):
         parse(point_id)  # told now, before anything runs
     try:
         if kept is None:
             first, root = _first_run(subject, options, progress)
-            with SlotClient(slots_of(root, options, subject)) as client:
+            with _slot(slots_of(root, options, subject), subject) as client:
                 examination = Examiner(subject, options, progress, client).record_and_replay(
                     first, contract, point_id
                 )
         else:
             slot = Path(kept.recording.slot)
             progress.phase(kept.note)
-            with SlotClient(slot.parent, int(slot.name)) as client:
+            with _slot(slot.parent, subject, int(slot.name)) as client:
                 examiner = Examiner(subject, options, progress, client, kept.note)
                 control = kept.control(options)
                 examination = examiner.replay(control, kept.evidence, contract, point_id)
@@ -77,9 +78,13 @@ def replay(
     return dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
 
 
+def _slot(base: Path, subject: Subject, number: int | None = None) -> SlotClient:
+    return SlotClient(base, number, receives=EFFECTS in subject.capabilities)
+
+
 def _first_run(subject: Subject, options: Options, progress: Progress) -> tuple[FirstRun, Path]:
     """In TMPDIR; and where the second run and all experiments go, by what it needed."""
-    with SlotClient(slots_of(first_root(options), options, subject)) as client:
+    with _slot(slots_of(first_root(options), options, subject), subject) as client:
         first = first_run(Bench(client, subject, options), client.scratch, progress)
     return first, chosen_root(options, first.peak_bytes)
 

@@ -11,6 +11,17 @@ Command = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatSource:
+    """What shows that a job lives: a file that changes, or a command that says so."""
+
+    glob: str = ""
+    """In the workspace; empty: the command."""
+    command: Command = ()
+    stale_after_s: float
+    stalled_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """A subject, validated: what every way of naming one is turned into."""
 
@@ -23,6 +34,7 @@ class Subject:
     """The job with its pipeline changed, as a run and as a resume."""
     handoff: PurePosixPath | Command | None = None
     """What tells a reader where the job stands: a file in the workspace, or a command."""
+    heartbeat: HeartbeatSource | None = None
     outputs: tuple[str, ...] = ()
     ephemeral: tuple[str, ...] = ()
     capabilities: frozenset[str] = frozenset()

@@ -30,6 +30,7 @@ from checkpoint_contracts.evidence import (
 )
 from checkpoint_contracts.finished_job import wants_second_look
 from checkpoint_contracts.ids import (
+    ALIVE_IS_NOT_PROGRESS,
     BAD_STATE_IS_REFUSED,
     CHANGED_PIPELINE_IS_NOTICED,
     CRASH_DURING_RECOVERY,
@@ -40,6 +41,7 @@ from checkpoint_contracts.ids import (
     LEAVES_NO_LITTER,
     NO_PARTIAL_UNDER_FINAL_NAME,
     NO_SPACE_IS_SURVIVED,
+    ONE_WRITER,
     OUTPUTS_CROSS_RESUME,
     POISON_FAILS_FAST,
     PREEMPTION_IS_CLEAN,
@@ -48,6 +50,8 @@ from checkpoint_contracts.ids import (
     RESUME_IS_IDEMPOTENT,
     RESUME_KEEPS_WORK,
     RESUME_SKIPS_DONE,
+    SLOW_IS_NOT_STALE,
+    STALE_HEARTBEAT_IS_NOTICED,
     STATE_NEVER_CORRUPT,
 )
 from checkpoint_contracts.judgement import judge, judge_all, replays_needed, trials_wanted
@@ -62,6 +66,7 @@ from checkpoint_contracts.verdict import Failure, Finding, Outcome, Symptom, Ver
 
 __all__ = [
     "ACKNOWLEDGES_EXIT",
+    "ALIVE_IS_NOT_PROGRESS",
     "BAD_STATE_IS_REFUSED",
     "CATALOGUE",
     "CHANGED_PIPELINE_IS_NOTICED",
@@ -74,6 +79,7 @@ __all__ = [
     "LEAVES_NO_LITTER",
     "NO_PARTIAL_UNDER_FINAL_NAME",
     "NO_SPACE_IS_SURVIVED",
+    "ONE_WRITER",
     "OUTPUTS_CROSS_RESUME",
     "POISON_FAILS_FAST",
     "PREEMPTION_IS_CLEAN",
@@ -83,6 +89,8 @@ __all__ = [
     "RESUME_KEEPS_WORK",
     "RESUME_SKIPS_DONE",
     "RE_ENTRY_IS_SAFE",
+    "SLOW_IS_NOT_STALE",
+    "STALE_HEARTBEAT_IS_NOTICED",
     "STATE_NEVER_CORRUPT",
     "ArchiveError",
     "Contract",

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from checkpoint_contracts.alive_not_progress import alive_is_not_progress
 from checkpoint_contracts.bad_state import bad_state_is_refused
 from checkpoint_contracts.changed_pipeline import changed_pipeline_is_noticed
 from checkpoint_contracts.contract import Contract
+from checkpoint_contracts.effects import effects_fire_once
 from checkpoint_contracts.failed_stage import failed_stage_is_retried
 from checkpoint_contracts.finished_job import resume_is_idempotent
 from checkpoint_contracts.handoff import handoff_tells_next
@@ -16,7 +18,9 @@ from checkpoint_contracts.io_error import io_error_is_not_success
 from checkpoint_contracts.keeps_work import resume_keeps_work
 from checkpoint_contracts.litter import leaves_no_litter
 from checkpoint_contracts.no_space import no_space_is_survived
+from checkpoint_contracts.one_writer import one_writer
 from checkpoint_contracts.outputs_cross import outputs_cross_resume
+from checkpoint_contracts.owns_own import owns_only_its_own
 from checkpoint_contracts.poison import poison_fails_fast
 from checkpoint_contracts.power_loss import done_survives_power_loss
 from checkpoint_contracts.preemption import preemption_is_clean
@@ -27,6 +31,8 @@ from checkpoint_contracts.resume_contracts import (
     state_never_corrupt,
 )
 from checkpoint_contracts.second_crash import crash_during_recovery
+from checkpoint_contracts.slow_not_stale import slow_is_not_stale
+from checkpoint_contracts.stale_heartbeat import stale_heartbeat_is_noticed
 from checkpoint_contracts.whole_outputs import no_partial_under_final_name
 
 _CONTRACTS: Final[tuple[Contract, ...]] = (
@@ -47,8 +53,14 @@ _CONTRACTS: Final[tuple[Contract, ...]] = (
     io_error_is_not_success,
     preemption_is_clean,
     leaves_no_litter,
+    effects_fire_once,
+    one_writer,
+    owns_only_its_own,
     crash_during_recovery,
     bad_state_is_refused,
+    stale_heartbeat_is_noticed,
+    slow_is_not_stale,
+    alive_is_not_progress,
 )
 
 CATALOGUE: Final[Mapping[str, Contract]] = MappingProxyType(

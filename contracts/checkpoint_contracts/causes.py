@@ -187,6 +187,31 @@ RUNS_WHEN_FINISHED: Final = (
     "That the job, or its last step, is finished is not recorded, or the start does not read it. "
     "Record each step as done when its output is saved, and skip it when it is."
 )
+EFFECT_TWICE: Final = (
+    "That it was sent is recorded only afterwards, so whatever ends the job in between has it sent "
+    "again; or its id is new at each attempt, so the receiver cannot know it again. Record the "
+    "intent with its id durably before, send with the same id at every attempt, record the outcome "
+    "after; on resume ask the receiver, or stop and say so, where only the intent stands."
+)
+EFFECT_LOST: Final = (
+    "It is taken for sent when only the intent had been recorded (or its id is not the same at "
+    "every attempt, so another one arrived). Record the outcome apart, after sending; on resume "
+    "take an intent without an outcome for unknown: ask the receiver, or send the same id again."
+)
+EFFECT_HAS_NO_ID: Final = (
+    "Nothing tells the receiver which effect it is. Derive an id from what is sent (job, step, "
+    "subject), keep it the same at every attempt, and hand it on as idempotency key."
+)
+STRANGER_HARMED: Final = (
+    "What is the job's own is told by a name or a prefix that others have too. Keep a record of "
+    "the files that the job has made (or put them into a folder of its own in the workspace), and "
+    "remove those alone."
+)
+STRANGER_SIGNALLED: Final = (
+    "The process to signal is found by its name, by a command line or by a number alone, which "
+    "others have too or get later. Record the process's number with its start time when it is "
+    "started, and signal it only while both still fit; or keep a pidfd."
+)
 INPUT_LOST: Final = (
     "What an earlier stage returned did not come back from disk as it went: only its status was "
     "saved, or the value in a form that does not give it back (JSON turns a tuple into a list and "

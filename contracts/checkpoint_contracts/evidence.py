@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from checkpoint_contracts.crash_point import CRASHES, RESTORED, CrashPoint, Fault
 from checkpoint_contracts.execution import Execution
-from checkpoint_contracts.observations import Damage, Handoff, OtherRun, OutputChange
+from checkpoint_contracts.heartbeat import Heartbeat
+from checkpoint_contracts.observations import Damage, Effect, Handoff, OtherRun, OutputChange
 from checkpoint_contracts.trial import Trial, TrialKind, Variant
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Coverage",
     "CrashPoint",
     "Damage",
+    "Effect",
     "Evidence",
     "Execution",
     "Experiment",
@@ -47,6 +49,10 @@ class Experiment:
     """Lines of the events file at the crash."""
     events_after: tuple[str, ...] = ()
     """Lines that the resume appended."""
+    effects_before: tuple[Effect, ...] = ()
+    """What had been sent by the crash, where that is declared."""
+    effects_after: tuple[Effect, ...] = ()
+    """What the resume sent."""
     resume: Execution
     second_resume: Execution | None = None
     """Only after a failed resume, only for the message."""
@@ -84,6 +90,8 @@ class Finished:
     resume: Execution
     events: tuple[str, ...] = ()
     """Lines that it appended."""
+    effects: tuple[Effect, ...] = ()
+    """What it sent, where that is declared."""
     check: Execution | None = None
     """The check after it; None if it was not made."""
     changes: tuple[str, ...] = ()
@@ -111,6 +119,10 @@ class Reference:
     once accuses nobody."""
     check: Execution
     events: tuple[str, ...]
+    effects: tuple[Effect, ...] = ()
+    """What it sent, where that is declared."""
+    finished_effects: tuple[Effect, ...] = ()
+    """What the resume of the finished job sent."""
     steps: int = 0
     """Operations of the recording, events among them; 0: not known."""
     other_run: OtherRun | None = None
@@ -122,6 +134,7 @@ class Reference:
         return Finished(
             resume=self.finished_resume,
             events=self.finished_resume_events,
+            effects=self.finished_effects,
             check=self.finished_check,
             changes=self.finished_changes,
             notes=self.finished_notes,
@@ -198,5 +211,7 @@ class Evidence:
     """The undisturbed runs of the changed pipelines."""
     room: str = ""
     """How the disk was made full, a sentence without a full stop."""
+    heartbeat: Heartbeat | None = None
+    """How the job shows that it is alive, where that is declared."""
     restart_ratio: float = 0.9
     """From which share of the undisturbed run's cost a resume counts as starting over."""

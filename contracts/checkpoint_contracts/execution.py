@@ -28,6 +28,8 @@ class Execution:
     """Standard error of a check."""
     refusal: str | None = None
     """The sentence of a call that was refused for safety: the experiment says nothing then."""
+    strayed: tuple[str, ...] = ()
+    """Signals that it tried to send to processes that are not its own, in words."""
     problem: str | None = None
     """A sentence: why the kit itself could not see this execution through (a surviving process)."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from checkpoint_contracts.causes import CHANGES_WHEN_FINISHED, RUNS_WHEN_FINISHED
+from checkpoint_contracts.causes import CHANGES_WHEN_FINISHED, EFFECT_TWICE, RUNS_WHEN_FINISHED
 from checkpoint_contracts.cost import repeats_everything
 from checkpoint_contracts.evidence import (
     CrashPoint,
@@ -40,10 +40,11 @@ class ResumeIsIdempotent:
 A job that has finished is started again by schedulers, by scripts and by people who are not sure.
 After the undisturbed run the job is resumed once more. The check must say the same as before, no
 output (a file that matches the declared globs) may have come, gone, or changed in its bytes or its
-mode, and no new start, done or fail line may have been written to $CHECKPOINT_EVENTS. Other files
-that changed, a log say, are told in a note. Times do not count, nor what the ephemeral globs match.
-If something shows, it must show again when the finished job is resumed a second time. Crashes have
-no part in this, so the contract is judged whichever faults are asked for.
+mode, no new start, done or fail line may have been written to $CHECKPOINT_EVENTS, and where effects
+are declared none may have arrived. Other files that changed, a log say, are told in a note. Times
+do not count, nor what the ephemeral globs match. If something shows, it must show again when the
+finished job is resumed a second time. Crashes have no part in this, so the contract is judged
+whichever faults are asked for.
 
 It is broken by a counter that goes up at each start, by a time stamp in an output that is written
 at each start, by an append where a replacement was meant, and by a job that runs its last step
@@ -98,9 +99,12 @@ keep what changes at every start (counters, times) out of the outputs."""
 def wants_second_look(reference: Reference, restart_ratio: float = 0.9) -> bool:
     """Whether the finished job must be resumed again, to see whether what was seen repeats.
 
-    ``resume-keeps-work`` wants it too, of a job that does everything again.
+    ``resume-keeps-work`` wants it too, of a job that does everything again, and
+    ``owns-only-its-own`` of one that signals others.
     """
     if any(True for _ in _findings(reference, reference.finished)):
+        return True
+    if reference.finished_resume.strayed:
         return True
     return repeats_everything(reference.finished_resume, reference.run, restart_ratio)
 
@@ -131,6 +135,15 @@ def _findings(reference: Reference, finished: Finished) -> Iterator[Finding]:
             f"changes {counted(len(finished.changes), 'output')}: {finished.changes[0]}",
             ("every output as it was: names, bytes, mode", listed_lines(finished.changes)),
             CHANGES_WHEN_FINISHED,
+        )
+    if finished.effects:
+        sent = tuple(f"{one.kind} {one.id}".rstrip() for one in finished.effects)
+        yield _finding(
+            reference,
+            Symptom.EFFECT_TWICE,
+            f"sends something again ({listed(sent)})",
+            ("nothing is sent: all had arrived", f"arrived besides: {listed(sent)}"),
+            EFFECT_TWICE,
         )
     lines = _stage_lines(finished)
     if lines:

@@ -30,7 +30,7 @@ from typing import Final
 
 from checkpoint_contracts.catalogue import CATALOGUE
 from checkpoint_contracts.contract import Contract
-from checkpoint_contracts.evidence import Coverage, CrashPoint, Evidence, Fault
+from checkpoint_contracts.evidence import RESTORED, Coverage, CrashPoint, Evidence, Fault
 from checkpoint_contracts.inputs import STAGE_INPUTS, inputs
 from checkpoint_contracts.replay import Cause, Holding, Standing, faults_judged, hold, next_replays
 from checkpoint_contracts.resume_contracts import STAGES
@@ -173,7 +173,7 @@ def _gaps(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[str
     for fault in _ordered(faults_judged(evidence, contract)):
         if fault in evidence.unobservable:
             sentences.append(evidence.unobservable[fault])
-        elif contract.explores:
+        elif contract.explores and fault in RESTORED:
             sentences += _unexplored(evidence, holding, fault)
     if contract.explores:
         sentences += filter(None, map(gap, holding.evidence.experiments))
@@ -295,16 +295,17 @@ def _states(evidence: Evidence, contract: Contract) -> tuple[int, int]:
 
     What is judged by the recording is judged at all of them. Trials are counted as states.
     """
-    if isinstance(contract, TrialContract):
-        tried = contract.coverages(evidence)
-        return sum(one.explored for one in tried), sum(one.unique for one in tried)
-    coverages = [
-        evidence.coverage[fault]
-        for fault in faults_judged(evidence, contract)
-        if fault in evidence.coverage
-    ]
+    tried = isinstance(contract, TrialContract)
+    coverages = list(contract.coverages(evidence)) if isinstance(contract, TrialContract) else []
+    if contract.explores or not tried:
+        coverages += [
+            evidence.coverage[fault]
+            for fault in faults_judged(evidence, contract)
+            if fault in evidence.coverage
+        ]
     unique = sum(one.unique for one in coverages)
-    return sum(one.explored for one in coverages) if contract.explores else unique, unique
+    by_all = not (contract.explores or tried)
+    return unique if by_all else sum(one.explored for one in coverages), unique
 
 
 def _verdict(

@@ -57,6 +57,17 @@ class Handoff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Something that left the job and arrived."""
+
+    kind: str
+    id: str = ""
+    """Empty: it has none."""
+    problem: str = ""
+    """Why it could not be read, a sentence without a full stop; then the rest says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OtherRun:
     """The other undisturbed run, in another workspace, held against the recorded one."""
 
@@ -66,3 +77,7 @@ class OtherRun:
     """Outputs that both runs left, not with the same kind, mode and bytes."""
     varying_names: tuple[str, ...] = ()
     """Outputs that only one of them left."""
+    effects: tuple[Effect, ...] = ()
+    """What it sent, where that is declared."""
+    strayed: tuple[str, ...] = ()
+    """Signals that it tried to send to processes that are not its own, in words."""

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from checkpoint_contracts.crash_point import CrashPoint, Fault
 from checkpoint_contracts.execution import Execution
+from checkpoint_contracts.heartbeat import Watch
+from checkpoint_contracts.observations import Effect
+from checkpoint_contracts.pair import Pair
 
 
 class TrialKind(enum.StrEnum):
@@ -32,6 +35,37 @@ class TrialKind(enum.StrEnum):
     """The same, and it is killed before the time is over (``41.sigterm+44.kill``)."""
     CRASH_LOOP = "crash-loop"
     """The run and resume after resume are killed at one operation (``41.crash-loop``)."""
+    LOST_REPLY = "lost-reply"
+    """An effect of the run arrives, and its sender never hears of it (``41.lost-reply``)."""
+    TWO_SENDERS = "two-senders"
+    """The job is started twice at once, and both may send (``0.two-senders-3``)."""
+    BYSTANDER = "bystander"
+    """A resume beside files and a process that look like the job's own (``41.bystander``)."""
+    SECOND_START = "second-start"
+    """The job is started again while it stands (``41.second-start-after``, ``41.second-resume-…``:
+    the resume command, where that is another)."""
+    SAME_INSTANT = "same-instant"
+    """It is started twice at once (``0.same-instant-3``: for the third time)."""
+    DEAD_HOLDER = "dead-holder"
+    """It is killed, and resumed (``41.dead-holder``)."""
+    NUMBER_REUSED = "number-reused"
+    """The same, and another process has its number then (``41.number-reused``)."""
+    STOPPED = "stopped"
+    """The run is stopped for a while, and watched (``41.stopped``)."""
+    DEAD = "dead"
+    """The run is killed, and watched (``41.dead``)."""
+    REUSED = "reused"
+    """The run is killed, another process gets its number, and it is watched (``41.reused``)."""
+    HELD = "held"
+    """A call of the run takes long, and it is watched (``41.held``)."""
+    SLOW_CALLS = "slow-calls"
+    """Every call of the run takes longer, and it is watched (``0.slow-calls``)."""
+    LOADED = "loaded"
+    """The run has hardly any CPU, and is watched (``0.loaded``)."""
+    CLOCK_SET = "clock-set"
+    """The run has another wall clock than its watcher, and is watched (``0.clock-set``)."""
+    BLOCKED = "blocked"
+    """The work of the run waits within a call, and it is watched (``41.blocked``)."""
 
     @property
     def fault(self) -> Fault:
@@ -49,6 +83,21 @@ _FAULTS = {
     TrialKind.SIGNALLED: Fault.SIGNAL,
     TrialKind.GRACE_TOO_SHORT: Fault.SIGNAL,
     TrialKind.CRASH_LOOP: Fault.CRASH_LOOP,
+    TrialKind.LOST_REPLY: Fault.LOST_REPLY,
+    TrialKind.TWO_SENDERS: Fault.DOUBLE_START,
+    TrialKind.BYSTANDER: Fault.BYSTANDER,
+    TrialKind.SECOND_START: Fault.DOUBLE_START,
+    TrialKind.SAME_INSTANT: Fault.DOUBLE_START,
+    TrialKind.DEAD_HOLDER: Fault.DOUBLE_START,
+    TrialKind.NUMBER_REUSED: Fault.DOUBLE_START,
+    TrialKind.STOPPED: Fault.FROZEN,
+    TrialKind.DEAD: Fault.FROZEN,
+    TrialKind.REUSED: Fault.FROZEN,
+    TrialKind.HELD: Fault.SLOWED,
+    TrialKind.SLOW_CALLS: Fault.SLOWED,
+    TrialKind.LOADED: Fault.SLOWED,
+    TrialKind.CLOCK_SET: Fault.SLOWED,
+    TrialKind.BLOCKED: Fault.BLOCKED,
 }
 
 
@@ -69,6 +118,8 @@ class Leg:
     execution: Execution
     events: tuple[str, ...] = ()
     """Lines that it appended to the events file."""
+    effects: tuple[Effect, ...] = ()
+    """What it sent, where that is declared."""
     killed: bool = False
     """The kit killed it, since it had said the line that the trial waits for."""
 
@@ -117,7 +168,8 @@ class Trial:
     unspoilt: tuple[Leg, ...] = ()
     """Where the resume after a refusal ended badly: the same resume without the refusal before.
     Where it did after a power loss: the same after the same loss, had the sync succeeded, or, where
-    that runs the very same stages again, right before the sync."""
+    that runs the very same stages again, right before the sync. Where it did after a death: the
+    same while nobody has the dead one's number."""
     unspoilt_check: Execution | None = None
     shown: Shown | None = None
     """Of a fault that was placed in the run: full disk, error, signal."""
@@ -127,8 +179,14 @@ class Trial:
     """After a power loss after exit 0, where that acknowledges: the check before the resume."""
     leftovers: tuple[int, ...] = ()
     """Of kills in a row: how many names lay there after each that a finished job does not have."""
+    harmed: tuple[str, ...] = ()
+    """Of what had been put beside the job: what the resume did to it, in words."""
     litter: tuple[str, ...] = ()
     """Those that lay there when the job was finished after all."""
+    pair: Pair | None = None
+    """The second start, where there was one beside the first leg."""
+    watch: Watch | None = None
+    """What its heartbeat said meanwhile, where somebody watched it."""
 
     @property
     def hung(self) -> bool:

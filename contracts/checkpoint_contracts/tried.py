@@ -39,11 +39,30 @@ _WORDS: Final = {
     TrialKind.SIGNALLED: "a signal to end",
     TrialKind.GRACE_TOO_SHORT: "a kill soon after the signal",
     TrialKind.CRASH_LOOP: "kills in a row",
+    TrialKind.LOST_REPLY: "a reply that is lost",
+    TrialKind.TWO_SENDERS: "two starts at the same instant",
+    TrialKind.BYSTANDER: "files and a process of others beside the job",
+    TrialKind.SECOND_START: "a second start beside a job that stands",
+    TrialKind.SAME_INSTANT: "two starts at the same instant",
+    TrialKind.DEAD_HOLDER: "a start after the owner's death",
+    TrialKind.NUMBER_REUSED: "a dead owner whose number is another's",
+    TrialKind.STOPPED: "a job that is stopped",
+    TrialKind.DEAD: "a job that is killed while it is watched",
+    TrialKind.REUSED: "a dead job whose number is another's",
+    TrialKind.HELD: "a call that takes long",
+    TrialKind.SLOW_CALLS: "calls that are slow throughout",
+    TrialKind.LOADED: "a loaded machine",
+    TrialKind.CLOCK_SET: "a wall clock that is set",
+    TrialKind.BLOCKED: "work that waits within a call",
 }
 
 
 def _nothing(evidence: Evidence) -> tuple[str, ...]:
     return ()
+
+
+def _no_reason(evidence: Evidence) -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +84,8 @@ class TrialContract:
     gaps_of_all: Callable[[Evidence], tuple[str, ...]] = _nothing
     """What only all trials together show to be inconclusive, a sentence each."""
     notes_of_all: Callable[[Evidence], tuple[str, ...]] = _nothing
+    excused: Callable[[Evidence], str | None] = _no_reason
+    """Why what the subject declares shows that it does not apply."""
     explores: bool = False
 
     @property
@@ -84,7 +105,8 @@ class TrialContract:
     def inapplicable(self, evidence: Evidence) -> str | None:
         # A subject that declares nothing is told what to declare, not that it lacks stages too.
         declared = STAGES in self.needs <= evidence.capabilities | {STAGES}
-        return no_stage(evidence) if declared else None
+        reason = no_stage(evidence) if declared else None
+        return reason or self.excused(evidence)
 
     def findings(self, evidence: Evidence) -> tuple[Finding, ...]:
         return tuple(
@@ -160,6 +182,8 @@ def unusable(trial: Trial) -> str | None:
     """Why an execution of the trial says nothing; None if all may be used."""
     executions = [leg.execution for leg in (*trial.legs, *trial.unspoilt)]
     executions += filter(None, (trial.check, trial.unspoilt_check, trial.unresumed_check))
+    if trial.pair is not None:
+        executions += filter(None, (trial.pair.second, trial.pair.then))
     for execution in executions:
         if not execution.usable:
             return f"{trial.point.operation}: {execution.refusal or execution.problem}"

@@ -48,6 +48,14 @@ class Symptom(enum.StrEnum):
     LITTER_GROWS = "litter grows"
     DAMAGE_TAKEN = "damage taken for good"
     DAMAGE_DESTROYED = "damaged file gone"
+    EFFECT_TWICE = "effect twice"
+    EFFECT_LOST = "effect lost"
+    EFFECT_NO_ID = "effect without an id"
+    STRANGER_HARMED = "stranger harmed"
+    STRANGER_SIGNALLED = "stranger signalled"
+    TWO_WRITERS = "two writers"
+    UNNOTICED = "not noticed"
+    FALSE_ALARM = "false alarm"
 
     @property
     def kind(self) -> Symptom:

@@ -12,7 +12,7 @@ film = Pipeline("film")
 
 @film.stage
 def research(context: Context) -> dict[str, int]:
-    return {"frames": 3}
+    return {"frames": 2}
 
 
 @film.stage(after=[])

@@ -19,10 +19,12 @@ def pipeline() -> CommandSubject:
         changed=[[*CHANGED, change, "{workspace}"] for change in ("renamed", "reordered", "input")],
         handoff="handoff.json",
         outputs=["*.frame"],
+        ephemeral=["heartbeats/*"],
         capabilities=[
             "stage-faults",
             "preemption",
             "cleans-up",
+            "exclusive",
             "refuses-bad-state",
             "checksummed",
         ],

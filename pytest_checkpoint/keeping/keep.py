@@ -2,8 +2,9 @@
 
 ``.checkpoint-contracts/SUBJECT/`` holds ``recording/``, ``evidence.json``, ``operations.txt``,
 ``resumes/`` (the recordings of those that were crashed in turn) and
-``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR) and ``events`` as the
-crash left them (or a trial's last leg), and what was printed. All wrecks together stay under a cap.
+``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR), ``events`` and
+``effects`` as the crash left them (or a trial's last leg), and what was printed. All wrecks
+together stay under a cap.
 """
 
 from __future__ import annotations
@@ -94,10 +95,11 @@ class Keeper:
             "\n".join((finding.headline, "", *listing, "", *around, "")), encoding="utf-8"
         )
         (folder / "events").write_bytes(state.events)
+        (folder / "effects").write_bytes(state.effects)
         for name, execution in printed.items():
             _write_output(folder / name, execution)
         if self._used() + size_of(state.image) <= self.cap_bytes:
-            _put_tree(state.image, folder, {"about.txt", "events", *printed})
+            _put_tree(state.image, folder, {"about.txt", "events", "effects", *printed})
         return Wreck(folder=folder, listing=listing, operations=around)
 
     def _used(self) -> int:
@@ -145,6 +147,8 @@ def printed_by(
             f"{number}-{file_name(leg.command)}.txt": leg.execution
             for number, leg in enumerate(trial.legs, 1)
         }
+        if trial.pair is not None:
+            legs["second-start.txt"] = trial.pair.second
         found[trial.point] = {**legs, "check.txt": trial.check}
     return found
 

@@ -60,7 +60,9 @@ class Kept:
         return Control(
             reference=reference,
             recording=self.recording,
-            start=State(self.recording.start, self.recording.start_events),
+            start=State(
+                self.recording.start, self.recording.start_events, self.recording.start_effects
+            ),
             deadlines=Deadlines.of(
                 options, resume_took_s=took_s, check_took_s=reference.check.wall_s
             ),

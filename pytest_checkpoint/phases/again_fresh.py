@@ -52,5 +52,6 @@ def _ending(experiment: Experiment) -> tuple[object, ...]:
         (resume.exit_code, resume.signal, resume.timed_out),
         None if check is None else (check.exit_code, check.signal, check.output),
         experiment.events_after,
+        experiment.effects_after,
         experiment.output_changes,
     )

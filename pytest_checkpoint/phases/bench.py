@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
@@ -10,21 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from checkpoint_contracts.evidence import Execution
+from checkpoint_contracts.evidence import Effect, Execution
 from pytest_checkpoint.options import Options
+from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.known_checks import KnownChecks
 from pytest_checkpoint.phases.redaction import Redactor
 from pytest_checkpoint.record import faults
 from pytest_checkpoint.record.client import STAGE_FAULT, SlotClient, environment
 from pytest_checkpoint.record.request import Request, Result
-from pytest_checkpoint.record.tracked import EVENTS
+from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.subject import Command, Subject
 from pytest_checkpoint.tree.capture import capture
 from pytest_checkpoint.tree.image import Image
 from pytest_checkpoint.tree.restore import restore
 
-NOT_THE_TREE: Final = frozenset({EVENTS})
+NOT_THE_TREE: Final = BESIDE
 _IMPORTED: Final = re.compile(r"^import time:\s+\d+ \|\s+\d+ \|\s+(\w[\w.]*)$", re.MULTILINE)
 """A line of ``-X importtime``."""
 _KEPT_OUTPUT: Final = 64 << 10
@@ -82,6 +84,7 @@ class Bench:
         """Make the slot hold exactly this state."""
         restore(state.image, self.client.path, exclude=NOT_THE_TREE)
         self.client.events.write_bytes(state.events)
+        self.client.effects.write_bytes(state.effects)
 
     def put_nothing(self) -> None:
         """As a fresh run finds it: an empty workspace, an empty TMPDIR, no events."""
@@ -91,11 +94,16 @@ class Bench:
         return capture(self.client.path, exclude=NOT_THE_TREE).image
 
     def state(self) -> State:
-        return State(self.look(), self.client.events.read_bytes())
+        client = self.client
+        return State(self.look(), client.events.read_bytes(), client.effects.read_bytes())
 
     def new_events(self, before: bytes) -> tuple[str, ...]:
         """Lines appended since the events file held ``before``."""
         return lines_of(self.client.events.read_bytes()[len(before) :])
+
+    def new_effects(self, before: bytes) -> tuple[Effect, ...]:
+        """What was sent since the effects file held ``before``."""
+        return effects_of(self.client.effects.read_bytes()[len(before) :])
 
     # --- executions ---
 
@@ -153,8 +161,9 @@ class Bench:
         """A warm run: what is loaded for it is loaded where nothing of the job's lies yet."""
         self._send(self.subject.run, self.options.run_deadline_s, warm=True)
 
-    def resume(self, deadline_s: float) -> Execution:
-        result = self._send(self.subject.resume, deadline_s, warm=self._warm)
+    def resume(self, deadline_s: float, *, bystanders: tuple[int, ...] = ()) -> Execution:
+        """``bystanders``: processes of ours that the job could take for its own."""
+        result = self._send(self.subject.resume, deadline_s, warm=self._warm, bystanders=bystanders)
         return self.execution(result)
 
     def resume_told(self, deadline_s: float, recording: Path, *, in_order: bool = True) -> Result:
@@ -194,6 +203,7 @@ class Bench:
         injection: faults.Injection | None = None,
         room: faults.Room | None = None,
         signal: faults.SignalAt | None = None,
+        lost_reply: faults.LostReply | None = None,
         recording: Path | None = None,
         watch_closes: bool = False,
         warm: bool | None = None,
@@ -208,6 +218,7 @@ class Bench:
             injection=injection,
             room=room,
             signal=signal,
+            lost_reply=lost_reply,
             recording=str(recording) if recording else None,
             watch_closes=watch_closes,
             warm=self._warm if warm is None else warm,
@@ -221,7 +232,9 @@ class Bench:
 
     def check(self, deadline_s: float) -> Execution:
         if self._reuses_checks and not self.options.allow_outside:
-            return self._known.made(self.state, lambda: self._check_made(deadline_s))
+            return self._known.made(
+                self.state, lambda: self._check_made(deadline_s), warm=self._warm
+            )
         return self._check_made(deadline_s)
 
     def _check_made(self, deadline_s: float) -> Execution:
@@ -244,38 +257,58 @@ class Bench:
         injection: faults.Injection | None = None,
         room: faults.Room | None = None,
         signal: faults.SignalAt | None = None,
+        lost_reply: faults.LostReply | None = None,
         watch_closes: bool = False,
+        bystanders: tuple[int, ...] = (),
         warm: bool = False,
         in_order: bool = False,
         variables: Mapping[str, str] | None = None,
     ) -> Result:
-        workspace = str(self.client.workspace)
-        result = self.client.run(
-            Request(
-                command=tuple(part.replace("{workspace}", workspace) for part in command),
-                working_directory=str(self.subject.working_directory),
-                environment=self._environment_with(stage_fault) | dict(variables or {}),
-                deadline_s=deadline_s,
-                filtered=filtered,
-                recording=recording,
-                kill_at=kill_at,
-                kill_after_line=kill_after[0] if kill_after else None,
-                kill_after_times=kill_after[1] if kill_after else 1,
-                injection=injection,
-                room=room,
-                signal=signal,
-                watch_closes=watch_closes,
-                allow_network=self.options.allow_network,
-                allow_outside=tuple(map(str, self.options.allow_outside)),
-                warm=warm,
-                learned=self._learned if filtered else (),
-                in_order=in_order and bool(self._learned),
-            )
+        request = dataclasses.replace(
+            self.request(self.expanded(command), deadline_s),
+            environment=self._environment_with(stage_fault) | dict(variables or {}),
+            filtered=filtered,
+            recording=recording,
+            kill_at=kill_at,
+            kill_after_line=kill_after[0] if kill_after else None,
+            kill_after_times=kill_after[1] if kill_after else 1,
+            injection=injection,
+            room=room,
+            signal=signal,
+            lost_reply=lost_reply,
+            watch_closes=watch_closes,
+            bystanders=bystanders,
+            warm=warm,
+            learned=self._learned if filtered else (),
+            in_order=in_order and bool(self._learned),
         )
+        return self.carry_out(request)
+
+    def request(self, command: Command, deadline_s: float) -> Request:
+        """A fresh, filtered execution of a command, ``{workspace}`` already replaced in it.
+
+        For :meth:`carry_out`; what else is wanted of it is replaced in the request.
+        """
+        return Request(
+            command=command,
+            working_directory=str(self.subject.working_directory),
+            environment=self._environment,
+            deadline_s=deadline_s,
+            allow_network=self.options.allow_network,
+            allow_outside=tuple(map(str, self.options.allow_outside)),
+        )
+
+    def carry_out(self, request: Request) -> Result:
+        result = self.client.run(request)
         self.fell_back = self.fell_back or result.fresh_because
-        if filtered:
+        if request.filtered:
             self._known.note(result)
         return result
+
+    def expanded(self, command: Command) -> Command:
+        """With the workspace's path in place of ``{workspace}``."""
+        workspace = str(self.client.workspace)
+        return tuple(part.replace("{workspace}", workspace) for part in command)
 
     def _environment_with(self, stage_fault: str | None) -> dict[str, str]:
         if stage_fault is None:
@@ -297,6 +330,7 @@ class Bench:
             output=_shortened(output) if is_check else _shortened(output + errors),
             error_output=_shortened(errors) if is_check else "",
             refusal=result.refusal,
+            strayed=tuple(map(self.clean, result.strayed)),
             problem=result.problem,
         )
 

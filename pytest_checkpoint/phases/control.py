@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import Final
 
 from checkpoint_contracts import wants_second_look
-from checkpoint_contracts.evidence import Execution, Finished, Reference
+from checkpoint_contracts.evidence import Effect, Execution, Finished, Reference
 from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.phases.changes import changes
 from pytest_checkpoint.phases.declared import (
+    require_effects,
     require_handoff,
     require_inputs,
     require_outputs,
     require_proper_events,
 )
+from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.looks import other_run, outputs_stamped
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.describe import normalized, signature
@@ -53,6 +55,8 @@ class FirstRun:
     user_cpu_s: float
     signatures: tuple[str, ...]
     events: tuple[str, ...]
+    effects: tuple[Effect, ...]
+    strayed: tuple[str, ...]
     outputs: Mapping[str, str]
     """Path → a stamp of the kind, mode and bytes of each."""
 
@@ -79,6 +83,7 @@ def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
     result, execution = bench.run(recording=folder)
     _require_sound_run(bench, result, execution)
     events = lines_of(bench.client.events.read_bytes())
+    effects = bench.new_effects(b"")
     outputs = outputs_stamped(bench, bench.look()) if bench.subject.outputs else {}
     check = _checked(bench)
     recording = journal.load(folder)
@@ -91,6 +96,8 @@ def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
         user_cpu_s=execution.user_cpu_s,
         signatures=signatures(recording),
         events=events,
+        effects=effects,
+        strayed=execution.strayed,
         outputs=outputs,
     )
 
@@ -115,6 +122,8 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
     require_inputs(bench, events)
     require_outputs(bench, finished)
     require_handoff(bench, finished, events)
+    effects = effects_of(finished.effects)
+    require_effects(bench, effects)
     progress.phase("resume of the finished job")
     again = resumed_when_finished(bench, finished)
     _require_resumable(again.resume)
@@ -127,10 +136,16 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
         finished_check=again.check,
         finished_changes=again.changes,
         finished_notes=again.notes,
+        finished_effects=again.effects,
         check=check,
         events=events,
+        effects=effects,
         steps=len(recording.operations),
-        other_run=other_run(bench, first.events, first.outputs, finished.image),
+        other_run=dataclasses.replace(
+            other_run(bench, first.events, first.outputs, finished.image),
+            effects=first.effects,
+            strayed=first.strayed,
+        ),
     )
     if wants_second_look(reference, options.restart_ratio):
         second = resumed_when_finished(bench, finished)
@@ -152,10 +167,12 @@ def resumed_when_finished(bench: Bench, finished: State) -> Finished:
     bench.put(finished)
     resumed = bench.resume(deadline_s)
     events = bench.new_events(finished.events)
+    effects = bench.new_effects(finished.effects)
     changed = changes(finished.image, bench.look(), bench.subject.outputs, bench.subject.ephemeral)
     return Finished(
         resume=resumed,
         events=events,
+        effects=effects,
         check=bench.check(deadline_s) if resumed.succeeded else None,
         changes=changed.outputs,
         notes=changed.others,
@@ -185,6 +202,7 @@ def _require_sound_run(bench: Bench, result: Result, run: Execution) -> None:
     if not run.succeeded:
         raise SubjectError(
             f"the undisturbed run {ended(run)}: the job must work before it can be crashed"
+            + _refused(run)
             + said(run)
         )
     if not result.operations:
@@ -249,6 +267,13 @@ def ended(execution: Execution) -> str:
     if execution.signal is not None:
         return f"died by signal {execution.signal}"
     return f"exits {execution.exit_code}"
+
+
+def _refused(execution: Execution) -> str:
+    """What it was not let do that a job may live without, in sentences about the subject."""
+    if not execution.strayed:
+        return ""
+    return f" (it was not let send {execution.strayed[0]}, which is not a process of its own)"
 
 
 def said(execution: Execution) -> str:

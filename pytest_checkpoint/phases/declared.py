@@ -5,6 +5,8 @@ Each raises :class:`~pytest_checkpoint.errors.SubjectError`.
 
 from __future__ import annotations
 
+from checkpoint_contracts.effects import EFFECTS
+from checkpoint_contracts.evidence import Effect
 from checkpoint_contracts.inputs import STAGE_INPUTS, digests, malformed
 from checkpoint_contracts.stages import stage_names
 from pytest_checkpoint.errors import SubjectError
@@ -60,6 +62,21 @@ def require_inputs(bench: Bench, events: tuple[str, ...]) -> None:
         raise SubjectError(
             f"the capability {STAGE_INPUTS!r} is declared, but the undisturbed run wrote no line "
             "'input NAME SHA256' to $CHECKPOINT_EVENTS"
+        )
+
+
+def require_effects(bench: Bench, effects: tuple[Effect, ...]) -> None:
+    """Effects are of their form, and there if they are declared."""
+    problem = next((one.problem for one in effects if one.problem), None)
+    if problem is not None:
+        raise SubjectError(
+            f"{problem}; send a JSON object with 'kind' and 'id', to $CHECKPOINT_EFFECTS_FILE "
+            "as one line in one write"
+        )
+    if EFFECTS in bench.subject.capabilities and not effects:
+        raise SubjectError(
+            f"the capability {EFFECTS!r} is declared, but the undisturbed run sent nothing: POST "
+            "to $CHECKPOINT_EFFECTS_URL, or append lines to $CHECKPOINT_EFFECTS_FILE"
         )
 
 

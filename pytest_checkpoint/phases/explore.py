@@ -16,6 +16,7 @@ from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.again_fresh import Sample
 from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.looks import Looks
 from pytest_checkpoint.states.kill import CrashState
 from pytest_checkpoint.states.order import UniqueState
@@ -172,6 +173,8 @@ def conduct(
         equal_steps=equal,
         events_before=lines_of(state.events),
         events_after=bench.new_events(state.events),
+        effects_before=effects_of(state.effects),
+        effects_after=bench.new_effects(state.effects),
         resume=resume,
         unresumed_check=unresumed,
         handoff=handoff,

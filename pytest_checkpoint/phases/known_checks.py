@@ -24,7 +24,7 @@ class KnownChecks:
     """Of one subject in one slot: what each check said, by the key of the state that it was of."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, Execution] = {}
+        self._known: dict[tuple[bytes, bool], Execution] = {}
         self._enclosed = True
         self._looks = 0
         self._spent_s = 0.0
@@ -35,12 +35,17 @@ class KnownChecks:
         if result.reaches_out or result.created_outside:
             self._enclosed = False
 
-    def made(self, look: Callable[[], State], check: Callable[[], Execution]) -> Execution:
-        """The check of what lies there now: a known one, or made now."""
+    def made(
+        self, look: Callable[[], State], check: Callable[[], Execution], *, warm: bool
+    ) -> Execution:
+        """The check of what lies there now: a known one, or made now.
+
+        ``warm``: it may start warm. What such a one said stands for no fresh one.
+        """
         if not self._pays:
             return check()
         begun = time.monotonic()
-        key = look().key
+        key = look().key, warm
         self._looks += 1
         self._spent_s += time.monotonic() - begun
         known = self._known.get(key)

@@ -15,10 +15,7 @@ from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.explore import conduct, hung, looks_of, told
-from pytest_checkpoint.phases.faults.again import FaultsAgain
-from pytest_checkpoint.phases.faults.planned import KINDS as FAULTS_TRIED
-from pytest_checkpoint.phases.trial_plan import PlannedTrial
-from pytest_checkpoint.phases.trials import conduct as conduct_trial
+from pytest_checkpoint.phases.trials_again import TrialsAgain
 from pytest_checkpoint.states.kill import CrashState, parse
 from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.states.timeline import State
@@ -34,7 +31,7 @@ class Replays:
         self._control = control
         self._source = source
         self._progress = progress
-        self._faults = FaultsAgain(bench, control, source)
+        self._trials = TrialsAgain(bench, control, source)
         self._left: dict[CrashPoint, State] = {}
         """What lay there after the last leg of a trial that was made again."""
 
@@ -85,14 +82,9 @@ class Replays:
         return told(again, self._source, crash)
 
     def _try_again(self, where: CrashPoint, seen: Trial, variants: Iterable[Variant]) -> Trial:
-        if seen.kind in FAULTS_TRIED:
-            again, self._left[where] = self._faults.again_as(seen)
-            return again
-        planned = PlannedTrial(kind=seen.kind, point=where, stage=seen.stage, variant=seen.variant)
-        again, self._left[where] = conduct_trial(
-            self._bench, self._control, self._source, planned, variants
-        )
-        return again
+        again = self._trials.again_as(seen, variants)
+        self._left[where] = again.left
+        return again.trial
 
 
 def _await_another_second() -> None:

@@ -53,7 +53,9 @@ def kill_and_compare(bench: Bench, step: int) -> list[str] | None:
     if result.killed_at is None:
         return None
     recording = journal.load(folder)
-    timeline = Timeline(recording.start, recording.start_events, recording.operations)
+    timeline = Timeline(
+        recording.start, recording.start_events, recording.operations, recording.start_effects
+    )
     expected = timeline.after(len(recording.operations))
     # Stores through a mapping may go on until the last thread is dead.
     mapped: dict[int, Literal[True]] = dict.fromkeys(result.mapped, True)
@@ -61,4 +63,6 @@ def kill_and_compare(bench: Bench, step: int) -> list[str] | None:
     unlike = list(differences(expected.image, found.image, ignore=mapped))
     if expected.events != found.events:
         unlike.append(f"events: {expected.events!r} expected, {found.events!r} found")
+    if expected.effects != found.effects:
+        unlike.append(f"effects: {expected.effects!r} expected, {found.effects!r} found")
     return unlike

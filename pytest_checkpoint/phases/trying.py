@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.evidence import Coverage, Evidence, Trial, TrialKind, Variant
+from checkpoint_contracts.mixed import MixedContract
+from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.phases.alone.trials import AloneTrials
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.estimate import estimate
 from pytest_checkpoint.phases.faults.tries import DoubtedWarmth, FaultTrials
+from pytest_checkpoint.phases.liveness.trials import WatchedTrials
 from pytest_checkpoint.phases.shares import do_fairly
 from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.phases.trials import StageTrials
@@ -64,15 +69,18 @@ def try_all(
 
     ``warm``: runs with a fault placed in them, their resumes and checks may start warm, which
     saves about ``saves_s`` of each trial. SubjectError if a changed pipeline is none, or does not
-    work.
+    work, or a heartbeat that is declared does not show.
     """
     options = bench.options
     deadline = inf if options.exhaustive else time.monotonic() + options.time_budget_s
     stages = StageTrials(bench, control, source, kinds, progress)
     faults = FaultTrials(bench, control, source, kinds, warm=warm)
-    count = len(stages.wanted) + faults.count
+    watches = WatchedTrials(bench, control, kinds, progress)
+    alone = AloneTrials(bench, control, kinds, progress)
+    count = len(stages.wanted) + faults.count + watches.count + alone.count
     progress.estimate(estimate(count, "trial", expected_s(control, saves_s), options))
     works = [stages.work()] if stages.wanted else []
+    works += [*watches.works(), *alone.works()]
     notes: tuple[str, ...] = ()
     try:
         do_fairly([*works, *_shown(faults.needed(), faults, progress)], deadline)
@@ -89,14 +97,19 @@ def try_all(
         do_fairly([*works, *_shown(faults.needed(), faults, progress)], deadline)
         do_fairly(_shown(faults.others(), faults, progress), deadline)
     # In the order of the run, so that of each cause the earliest is reported.
-    trials = [*stages.made, *faults.made]
+    trials = [*stages.made, *faults.made, *watches.made, *alone.made]
     trials.sort(key=lambda trial: (list(TrialKind).index(trial.kind), trial.point.step))
     return Tried(
         trials=tuple(trials),
-        coverage={**stages.coverage(), **faults.coverage()},
+        coverage={
+            **stages.coverage(),
+            **faults.coverage(),
+            **watches.coverage(),
+            **alone.coverage(),
+        },
         variants=tuple(stages.variants),
         room=faults.room,
-        notes=(*notes, *faults.notes),
+        notes=(*notes, *faults.notes, *alone.notes),
     )
 
 
@@ -113,6 +126,17 @@ def _shown(
             yield
 
     return [one(work) for work in works]
+
+
+def is_trial(contract: str, point_id: str) -> bool:
+    """Whether this point of a contract is a trial; else it is a state that is restored."""
+    judge = CATALOGUE[contract]
+    if not isinstance(judge, TrialContract):
+        return False
+    variant = point_id.partition(".")[2]
+    return not isinstance(judge, MixedContract) or any(
+        variant.startswith(kind.value) for kind in judge.kinds
+    )
 
 
 def expected_s(control: Control, saves_s: float) -> float:

@@ -160,8 +160,9 @@ class _Sample:
         with bench.warmly(on=warm):
             resume = bench.resume_told(deadline_s, folder, in_order=False)
             events = bench.new_events(finished.events)
+            effects = bench.new_effects(finished.effects)
             check = bench.check_told(deadline_s)
-        seen: dict[str, object] = {"events": events}
+        seen: dict[str, object] = {"events": events, "effects": effects}
         for name, result in (("resume", resume), ("check", check)):
             seen[f"{name}'s exit"] = (result.exit_code, result.signal, result.timed_out)
             seen[f"{name}'s output"] = bench.clean(result.output)
@@ -208,7 +209,7 @@ def _text(result: Result) -> str:
 
 
 def _verb(name: str) -> str:
-    return "are" if name in {"events", "operations", "files outside"} else "is"
+    return "are" if name in {"events", "effects", "operations", "files outside"} else "is"
 
 
 def _shown(value: object) -> str:

@@ -108,6 +108,9 @@ def _what_legs_printed(trial: Trial | None) -> Iterator[str]:
     for leg in trial.legs[-LEGS_SHOWN:]:
         how = "killed by the kit" if leg.killed else _ending(leg.execution)
         yield from _block(f"{leg.command} ({how}) printed", _tail(leg.execution))
+    if trial.pair is not None:
+        second = trial.pair.second
+        yield from _block(f"second start ({_ending(second)}) printed", _tail(second))
     if trial.check is not None and not trial.check.succeeded:
         yield from _block(f"check ({_ending(trial.check)}) printed", _tail(trial.check))
 

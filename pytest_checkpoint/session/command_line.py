@@ -53,6 +53,10 @@ COMMAND_FORM: tuple[Flag, ...] = (
     _value("setup", "CMD", "fills {workspace} before each fresh run"),
     _list("changed", "CMD", "the job with its pipeline changed, which must be noticed on resume"),
     _value("handoff", "PATH_OR_CMD", "what tells, as JSON, what is done and what is next"),
+    _value("heartbeat-file", "GLOB", "a file that changes as long as the job lives"),
+    _value("heartbeat-command", "CMD", "says alive, stale, stalled or finished, of {workspace}"),
+    _value("stale-after", "SECONDS", "so long after its last beat the job is taken for dead"),
+    _value("stalled-after", "SECONDS", "so long after its last progress the job is stalled"),
     _list("outputs", "GLOB", "files that must be whole whenever they have their final name"),
     _list("ephemeral", "GLOB", "files left out of comparisons, a log say"),
     _list("capability", "NAME", "something this job can do, which makes more contracts apply"),
@@ -69,7 +73,8 @@ EXPLORATION: tuple[Flag, ...] = (
         "faults",
         "LIST",
         "what is done to the job: kill,torn,power-loss,second-crash,damage,no-space,io-error,"
-        "signal,crash-loop,stage-raises,stage-killed,changed; default: all",
+        "signal,crash-loop,lost-reply,double-start,bystander,stage-raises,stage-killed,changed,"
+        "frozen,slowed,blocked; default: all",
     ),
     _value("depth", "N", "crashes in a row; 1: no resume is crashed; default 2"),
     _value("model", "MODEL", "what a power loss may take: linux (default), posix, ext4-ordered"),

@@ -14,7 +14,7 @@ from checkpoint_contracts.changed_pipeline import VARIANTS
 from checkpoint_contracts.handoff import HANDOFF
 from pytest_checkpoint.api import SUBJECT_ATTRIBUTE, CommandSubject, Mark
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.session import commands
+from pytest_checkpoint.session import commands, heartbeats
 from pytest_checkpoint.subject import Subject
 
 KNOWN_CAPABILITIES = (
@@ -106,6 +106,9 @@ def validated(
     commands.require_workspace(f"{who}: check", check)
     changed = _changed(f"{who}: changed", given.changed, working_directory)
     handoff = _handoff(f"{who}: handoff", given.handoff, working_directory)
+    heartbeat = heartbeats.checked(f"{who}: heartbeat", given.heartbeat, working_directory)
+    capabilities = _capabilities(who, given.capabilities, changed)
+    capabilities = _with_handoff(who, capabilities, declared=handoff is not None)
     expected_failures = _reasons(f"{who}: expected_failures", given.expected_failures, ids)
     not_applicable = _reasons(f"{who}: not_applicable", given.not_applicable, ids)
     for both in expected_failures.keys() & not_applicable.keys():
@@ -118,11 +121,10 @@ def validated(
         setup=setup,
         changed=changed,
         handoff=handoff,
+        heartbeat=heartbeat,
         outputs=_globs(f"{who}: outputs", given.outputs),
         ephemeral=_globs(f"{who}: ephemeral", given.ephemeral),
-        capabilities=_with_handoff(
-            who, _capabilities(who, given.capabilities, changed), declared=handoff is not None
-        ),
+        capabilities=heartbeats.with_heartbeat(who, capabilities, declared=heartbeat is not None),
         expected_failures=expected_failures,
         not_applicable=not_applicable,
         resume_attempts=_attempts(who, given.resume_attempts),

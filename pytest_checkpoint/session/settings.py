@@ -14,7 +14,7 @@ from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint.api import CommandSubject
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.options import Options
-from pytest_checkpoint.session import command_line, commands, quantities
+from pytest_checkpoint.session import command_line, commands, heartbeats, quantities
 from pytest_checkpoint.session.registration import validated
 from pytest_checkpoint.session.replay_line import ReplayTarget
 from pytest_checkpoint.states.power_loss.models import Model
@@ -171,6 +171,7 @@ def _command_form(
             setup=one("setup"),
             changed=parts.get("--checkpoint-changed", []),
             handoff=one("handoff"),
+            heartbeat=heartbeats.of_options(parts),
             outputs=parts.get("--checkpoint-outputs", []),
             ephemeral=parts.get("--checkpoint-ephemeral", []),
             capabilities=parts.get("--checkpoint-capability", []),

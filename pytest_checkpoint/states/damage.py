@@ -108,7 +108,7 @@ class Damages:
                 if content is None
                 else replace(node, content=content)
             )
-        return State(Image(nodes), self._source.timeline.events_after(crash.step))
+        return self._source.timeline.state_with(Image(nodes), crash.step)
 
     def point(self, crash: CrashState) -> CrashPoint:
         """In the words of the evidence; the cause is the file."""

@@ -21,6 +21,7 @@ from pytest_checkpoint.record.operations import (
     Link,
     MapShared,
     Rename,
+    Sent,
     SetAttribute,
     SetMode,
     SetOwner,
@@ -98,8 +99,8 @@ class History:
             case Sync(node):
                 if node is not None:
                     self._node(node)
-            case Event():
-                pass  # not of the tree: the timeline keeps the events
+            case Event() | Sent():
+                pass  # not of the tree: the timeline keeps them
         self.totals.append(self._total)
 
     def image_at(self, tick: int) -> Image:

@@ -41,7 +41,10 @@ class StateSource:
         self.operations: Final = recording.operations
         self.model: Final = model
         self.timeline: Final = Timeline(
-            recording.start, recording.start_events, recording.operations
+            recording.start,
+            recording.start_events,
+            recording.operations,
+            recording.start_effects,
         )
         self.recording: Final = recording
         self._losses: dict[CrashState, Loss] = {}

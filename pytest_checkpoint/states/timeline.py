@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
-from pytest_checkpoint.record.operations import Event, Operation, Write
+from pytest_checkpoint.record.operations import Event, Operation, Sent, Write
+from pytest_checkpoint.states.growing import Growing, digest_of
 from pytest_checkpoint.states.history import ContradictionError, History
 from pytest_checkpoint.tree.compare import key, term, total_key
 from pytest_checkpoint.tree.image import File, Image, printable
@@ -32,17 +32,25 @@ class State:
 
     image: Image
     events: bytes
+    effects: bytes = b""
+    """The lines of the effects file: what had left the job by then."""
 
     @property
     def key(self) -> bytes:
         """32 bytes, the same for states that a subject could not tell apart."""
-        return _state_key(key(self.image), _events_hash(self.events).digest())
+        return _state_key(key(self.image), digest_of(self.events), digest_of(self.effects))
 
 
 class Timeline:
     """The states before, between, after and within the operations of one run."""
 
-    def __init__(self, start: Image, start_events: bytes, operations: Sequence[Operation]) -> None:
+    def __init__(
+        self,
+        start: Image,
+        start_events: bytes,
+        operations: Sequence[Operation],
+        start_effects: bytes = b"",
+    ) -> None:
         """Apply ``operations`` to ``start``, the tree before the first, which is not changed.
 
         Raises :class:`HarnessError` if they contradict each other or ``start``.
@@ -53,19 +61,12 @@ class Timeline:
         """Step → tick after it."""
         self._torn_names: dict[int, tuple[bytes, ...]] = {}
         """Step → the paths of the node it wrote to, at that moment."""
-        events = [start_events]
-        events_hash = _events_hash(start_events)
-        self._events_ends = [len(start_events)]
-        self._events_digests = [events_hash.digest()]
+        self._events: Final = Growing(start_events)
+        self._effects: Final = Growing(start_effects)
         for index, operation in enumerate(operations, start=1):
             _check(operation, index)
-            added = b"".join(self._advance(operation))
+            self._advance(operation)
             self._ends.append(self.history.tick)
-            events.append(added)
-            self._events_ends.append(self._events_ends[-1] + len(added))
-            events_hash.update(added)
-            self._events_digests.append(events_hash.digest())
-        self._events: Final = b"".join(events)
 
     @property
     def steps(self) -> int:
@@ -75,7 +76,12 @@ class Timeline:
     def after(self, step: int) -> State:
         """What a kill after operation ``step`` leaves; 0: before the first."""
         self._check_step(step, 0)
-        return State(self.history.image_at(self._ends[step]), self.events_after(step))
+        return self.state_with(self.history.image_at(self._ends[step]), step)
+
+    def state_with(self, image: Image, step: int) -> State:
+        """Another tree, with what lay beside it after ``step``."""
+        self._check_step(step, 0)
+        return State(image, self._events.after(step), self._effects.after(step))
 
     def key(self, step: int, *, repeats: bool = True) -> bytes:
         """``after(step).key``, without building that state.
@@ -85,11 +91,11 @@ class Timeline:
         """
         self._check_step(step, 0)
         total = total_key((self.history.totals[self._ends[step]],))
-        return _state_key(total, self._digests(repeats)[step])
+        return _state_key(total, *self._digests(step, repeats=repeats))
 
     def key_of(self, step: int, total: int) -> bytes:
         """The key of a state with the events up to ``step`` and a tree of this sum of terms."""
-        return _state_key(total_key((total,)), self._events_digests[step])
+        return _state_key(total_key((total,)), *self._digests(step))
 
     def tick_after(self, step: int) -> int:
         """The tick of :attr:`history` that the last effect of ``step`` was."""
@@ -99,7 +105,7 @@ class Timeline:
     def events_after(self, step: int) -> bytes:
         """The events file, as it stands after ``step``."""
         self._check_step(step, 0)
-        return self._events[: self._events_ends[step]]
+        return self._events.after(step)
 
     def torn(self, step: int, cut: int) -> State:
         """What is left if only the first ``cut`` bytes of the write of ``step`` arrived.
@@ -116,7 +122,7 @@ class Timeline:
         if isinstance(node, File):  # else it has no name by now, and the cut is not to be seen
             content = node.content.write(write.offset, write.data[:cut])
             image = Image({**image.nodes, write.node: replace(node, content=content)})
-        return State(image, self.events_after(step - 1))
+        return self.state_with(image, step - 1)
 
     def torn_keys(self, step: int, cuts: Iterable[int], *, repeats: bool = True) -> Iterator[bytes]:
         """``torn(step, cut).key`` for each of ``cuts``, which must rise, without building them.
@@ -125,11 +131,11 @@ class Timeline:
         """
         write, tick = self._write_of(step)
         total = self.history.totals[tick]
-        events_digest = self._digests(repeats)[step - 1]
+        beside = self._digests(step - 1, repeats=repeats)
         names = self._torn_names[step]
         node = self.history.node_at(write.node, tick)
         if not isinstance(node, File) or not names:
-            unseen = _state_key(total_key((total,)), events_digest)
+            unseen = _state_key(total_key((total,)), *beside)
             yield from (unseen for _ in cuts)
             return
         others = total - term(names, node)
@@ -140,34 +146,17 @@ class Timeline:
             content = content.write(write.offset + done, write.data[done:cut])
             done = cut
             torn = File(mode=node.mode, content=content)
-            yield _state_key(total_key((others, term(names, torn))), events_digest)
+            yield _state_key(total_key((others, term(names, torn))), *beside)
 
-    def _digests(self, repeats: bool) -> Sequence[bytes]:
-        """Step → the digest of the events up to there."""
-        return self._events_digests if repeats else self._distinct_digests
+    def _digests(self, step: int, *, repeats: bool = True) -> tuple[bytes, bytes]:
+        """Of the events and of the effects, as they stood after a step."""
+        events = self._events.digests if repeats else self._events.distinct_digests
+        return events[step], self._effects.digests[step]
 
-    @cached_property
-    def _distinct_digests(self) -> list[bytes]:
-        """The same of the lines that had not stood there before."""
-        digests: list[bytes] = []
-        seen: set[bytes] = set()
-        text = _events_hash(b"")
-        unfinished, start = b"", 0
-        for end in self._events_ends:
-            *lines, unfinished = (unfinished + self._events[start:end]).split(b"\n")
-            for line in lines:
-                if line not in seen:
-                    seen.add(line)
-                    text.update(line + b"\n")
-            rest = text.copy()
-            rest.update(unfinished)
-            digests.append(rest.digest())
-            start = end
-        return digests
-
-    def _advance(self, operation: Operation) -> Iterator[bytes]:
-        """Apply one operation; yields what it appended to the events."""
+    def _advance(self, operation: Operation) -> None:
+        """Apply one operation."""
         write = operation.write
+        events, effects = b"", b""
         for effect in operation.effects:
             if write is not None and effect is write:
                 self._torn_names[operation.step] = self.history.names_of(write.node)
@@ -179,7 +168,11 @@ class Timeline:
                     f"({operation.call} {printable(operation.path)}): {contradiction}"
                 ) from None
             if isinstance(effect, Event):
-                yield effect.data
+                events += effect.data
+            elif isinstance(effect, Sent):
+                effects += effect.data
+        self._events.append(events)
+        self._effects.append(effects)
 
     def _write_of(self, step: int) -> tuple[Write, int]:
         """The write of a step, and the tick just before it."""
@@ -208,9 +201,5 @@ def _check(operation: Operation, index: int) -> None:
         )
 
 
-def _events_hash(events: bytes) -> blake2b:
-    return blake2b(events, digest_size=32)
-
-
-def _state_key(image_key: bytes, events_digest: bytes) -> bytes:
-    return blake2b(image_key + events_digest, digest_size=32).digest()
+def _state_key(image_key: bytes, events_digest: bytes, effects_digest: bytes) -> bytes:
+    return blake2b(image_key + events_digest + effects_digest, digest_size=32).digest()

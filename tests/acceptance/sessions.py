@@ -32,6 +32,8 @@ PYTHON = shlex.join([sys.executable, "-I", "-S", "-B"])
 
 FAULTS = "kill,torn"
 """What these jobs are made for: hardly one of them syncs anything."""
+SELF_CHECK = "1"
+"""Runs really killed, where a test does not say how many: one shows that the session does it."""
 
 RESUME_EQUALS = "resume-equals-uninterrupted"
 NEVER_CORRUPT = "state-never-corrupt"
@@ -115,10 +117,17 @@ class Workplace:
     def judge(self, *arguments: str) -> Session:
         """``pytest --checkpoint-contracts`` in this process; kills and torn writes if unsaid."""
         self.junit.unlink(missing_ok=True)
-        said = any(word.startswith("--checkpoint-faults") for word in arguments)
-        faults = () if said else ("--checkpoint-faults", FAULTS)
+        unsaid = [
+            word
+            for option, value in (
+                ("--checkpoint-faults", FAULTS),
+                ("--checkpoint-self-check", SELF_CHECK),
+            )
+            if not any(word.startswith(option) for word in arguments)
+            for word in (option, value)
+        ]
         with _as_a_user():
-            result = self.pytester.runpytest_inprocess(*self.always(), *faults, *arguments)
+            result = self.pytester.runpytest_inprocess(*self.always(), *unsaid, *arguments)
         return self.session(int(result.ret), result.stdout.str() + "\n" + result.stderr.str())
 
     def judge_job(self, run: str, check: str, *arguments: str) -> Session:

@@ -13,6 +13,7 @@ import pytest
 
 from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.evidence import Fault
+from pytest_checkpoint.record import client, supervisor
 from tests.acceptance.sessions import (
     NEVER_CORRUPT,
     PYTHON,
@@ -216,6 +217,20 @@ def test_a_job_that_fails(workplace: Workplace) -> None:
     )
 
 
+def test_a_job_that_fails_since_it_may_not_signal_others(workplace: Workplace) -> None:
+    run = workplace.shell('echo x > a; kill -USR2 "$PPID" || exit 3')
+    sentence = about_the_job(workplace.judge_job(run, CHECK))
+    assert "the undisturbed run exits 3" in sentence
+    assert "(it was not let send SIGUSR2 to " in sentence
+    assert "which is not a process of its own)" in sentence
+
+
+def test_effects_that_are_declared_and_never_sent(workplace: Workplace) -> None:
+    run = workplace.shell('[ -e "$CHECKPOINT_EFFECTS_FILE" ] && echo x > a')
+    session = workplace.judge_job(run, CHECK, "--checkpoint-capability=effects")
+    assert "'effects' is declared, but the undisturbed run sent nothing" in about_the_job(session)
+
+
 def test_a_job_that_dies_by_a_signal(workplace: Workplace) -> None:
     run = workplace.shell("printf A > a; kill -SEGV $$")
 
@@ -343,14 +358,19 @@ def test_a_job_whose_finished_form_cannot_be_resumed(workplace: Workplace) -> No
     )
 
 
-def test_a_process_that_outlives_the_job(workplace: Workplace) -> None:
+def test_a_process_that_outlives_the_job(
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The daemon is ended with everything else that the job has started."""
+    assert supervisor.SURVIVOR_GRACE_S == 10.0
+    shorter = "from pytest_checkpoint.record import supervisor; supervisor.SURVIVOR_GRACE_S = 1.0; "
+    monkeypatch.setattr(client, "_SERVER", client._SERVER.replace("from ", shorter + "from ", 1))
     run = workplace.shell("printf A > a; setsid sleep 1000 < /dev/null > /dev/null 2>&1 &")
 
     sentence = about_the_job(workplace.judge_job(run, CHECK))
 
     assert sentence.startswith(
-        "1 process(es) of the job were still running 10 s after it had exited: "
+        "1 process(es) of the job were still running 1 s after it had exited: "
     )
     assert sentence.endswith(" (sleep 1000); end or wait for them in the job")
     process = int(

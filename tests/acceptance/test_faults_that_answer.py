@@ -20,6 +20,9 @@ FULL = "no-space-is-survived"
 ERRORS = "io-error-is-not-success"
 CLEAN = "preemption-is-clean"
 LITTER = "leaves-no-litter"
+ONCE = "effects-fire-once"
+OWN = "owns-only-its-own"
+ALONE = "one-writer"
 
 COPIES = """
 say() { echo "$1" >> "$CHECKPOINT_EVENTS"; }
@@ -167,8 +170,60 @@ def test_kills_in_a_row_are_found_again_and_told_where_nobody_judges(workplace: 
     )
 
 
+def test_a_lost_reply_and_a_kill_after_an_effect_are_found_again(workplace: Workplace) -> None:
+    arguments = of_script(
+        "mutant_effect_new_id",
+        "--checkpoint-faults=kill,lost-reply",
+        "--checkpoint-capability=effects",
+    )
+    recorded(workplace, ONCE, *arguments)
+    name = session_name(tuple(arguments))
+    text = replayed(workplace, ONCE, "6.lost-reply", *arguments).item(ONCE, name).text
+    headline = text.splitlines()[0]
+    assert headline.startswith(f'{name}: the reply is lost at step 6 (effect "publish ')
+    assert headline.endswith("): arrived too often: publish (3 for 2)")
+    session = replayed(workplace, ONCE, "3.kill", *arguments)
+    assert session.item(ONCE, name).verdict == "failed", session.output
+    wreck = next(workplace.path.glob(f".checkpoint-contracts/{name}/wrecks/{ONCE}-3.kill"))
+    assert (wreck / "effects").read_text().count("publish") == 1
+
+
+def test_bystanders_are_put_beside_it_again(workplace: Workplace) -> None:
+    arguments = of_script("mutant_removes_by_prefix", "--checkpoint-faults=bystander")
+    recorded(workplace, OWN, *arguments)
+    name = session_name(tuple(arguments))
+    text = replayed(workplace, OWN, "0.bystander", *arguments).item(OWN, name).text
+    assert text.splitlines()[0] == (
+        f"{name}: killed before the first operation and resumed beside others: "
+        "$TMPDIR/render-k2w9x4q7, which is not its own, is gone"
+    )
+
+
 def test_a_grace_that_is_no_duration_is_a_sentence(workplace: Workplace) -> None:
     run = workplace.shell(COPIES)
     session = workplace.judge_job(run, CHECK, "--checkpoint-grace=never")
     assert session.ret == 4
     assert "--checkpoint-grace 'never' is no duration" in session.output
+
+
+def test_second_starts_and_a_dead_owner_are_found_again(workplace: Workplace) -> None:
+    arguments = of_script(
+        "mutant_lock_checked_then_created",
+        "--checkpoint-faults=double-start",
+        "--checkpoint-capability=exclusive",
+    )
+    recorded(workplace, ALONE, *arguments)
+    name = session_name(tuple(arguments))
+    late = replayed(workplace, ALONE, "1.late-start", *arguments).item(ALONE, name)
+    headline, *_ = late.text.splitlines()
+    assert headline.startswith(f"{name}: a start that was put aside before step 1 (create lock.")
+    assert headline.endswith(
+        ') goes on while another stands after step 4 (event "start one"): the second start works '
+        "too, and writes 'start one' and 5 more lines"
+    )
+    assert "second start (exit 0) printed:" in late.text
+    wreck = workplace.path / f".checkpoint-contracts/{name}/wrecks/{ALONE}-1.late-start"
+    assert (wreck / "second-start.txt").exists()
+    for point in ("4.second-start-after", "2.dead-holder"):
+        session = workplace.judge(*arguments, "--checkpoint-replay", f"{name}::{ALONE}@{point}")
+        assert session.item(ALONE, name).verdict == "passed", session.output

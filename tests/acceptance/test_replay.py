@@ -14,6 +14,7 @@ from tests.acceptance.sessions import (
     KEEPS_WORK,
     NEVER_CORRUPT,
     RESUME_EQUALS,
+    SELF_CHECK,
     Session,
     Workplace,
     job,
@@ -62,23 +63,23 @@ def failed_session(workplace: Workplace, *arguments: str) -> Session:
 # --- the replay line ---
 
 
-@pytest.mark.parametrize("contract", [RESUME_EQUALS, NEVER_CORRUPT])
-def test_the_printed_line_shows_the_same_failure(workplace: Workplace, contract: str) -> None:
+def test_the_printed_line_shows_the_same_failure(workplace: Workplace) -> None:
     session = failed_session(workplace)
     recording = contents(session.kept / "job" / "recording")
-    before = runs(workplace)
+    for contract in (RESUME_EQUALS, NEVER_CORRUPT):
+        before = runs(workplace)
 
-    again = replay(workplace, replay_line(session, contract))
+        again = replay(workplace, replay_line(session, contract))
 
-    assert again.ret == 1
-    assert set(again.verdicts()) == {contract}
-    first, second = session.item(contract).text, again.item(contract).text
-    assert second.splitlines()[0] == first.splitlines()[0]
-    assert second.splitlines()[-1] == first.splitlines()[-1]
-    assert again.item(contract).properties["replay"] == session.item(contract).properties["replay"]
-    assert runs(workplace) == before + 1, "one resume, and nothing was recorded again"
-    assert contents(session.kept / "job" / "recording") == recording
-    assert "checkpoint-contracts: replaying job::" + contract in again.output
+        assert again.ret == 1
+        assert set(again.verdicts()) == {contract}
+        first, second = session.item(contract), again.item(contract)
+        assert second.text.splitlines()[0] == first.text.splitlines()[0]
+        assert second.text.splitlines()[-1] == first.text.splitlines()[-1]
+        assert second.properties["replay"] == first.properties["replay"]
+        assert runs(workplace) == before + 1, "one resume, and nothing was recorded again"
+        assert contents(session.kept / "job" / "recording") == recording
+        assert "checkpoint-contracts: replaying job::" + contract in again.output
 
 
 def test_the_line_is_complete_and_quoted(workplace: Workplace) -> None:
@@ -92,7 +93,7 @@ def test_the_line_is_complete_and_quoted(workplace: Workplace) -> None:
     assert line[line.index("--checkpoint-run") :] == [
         *job(f"sh {workplace.path}/job.sh {{workspace}}", CHECK),
         *("--checkpoint-exhaustive", "--checkpoint-seed", "7", "--checkpoint-faults", "kill,torn"),
-        *("--checkpoint-deadline", "20s"),
+        *("--checkpoint-deadline", "20s", "--checkpoint-self-check", SELF_CHECK),
         *("--checkpoint-replay", f"job::{RESUME_EQUALS}@1.kill"),
     ]
     assert session.item(RESUME_EQUALS).properties["replay"].endswith(shlex.join(line))
@@ -168,61 +169,64 @@ def test_what_costs_a_whole_run_is_replayed_among_the_rest(workplace: Workplace)
     assert again.failed() == {KEEPS_WORK}
 
 
-@pytest.mark.parametrize(
-    ("target", "sentence"),
-    [
-        ("job", "--checkpoint-replay 'job' is not SUBJECT::CONTRACT@OP.VARIANT, as in "),
+BAD_IDS = [
+    ("job", "--checkpoint-replay 'job' is not SUBJECT::CONTRACT@OP.VARIANT, as in "),
+    (
+        f"other::{RESUME_EQUALS}@1.kill",
         (
-            f"other::{RESUME_EQUALS}@1.kill",
-            (
-                f"--checkpoint-replay 'other::{RESUME_EQUALS}@1.kill' is of subject 'other', but "
-                "--checkpoint-run names 'job': give --checkpoint-name other"
-            ),
+            f"--checkpoint-replay 'other::{RESUME_EQUALS}@1.kill' is of subject 'other', but "
+            "--checkpoint-run names 'job': give --checkpoint-name other"
         ),
-        ("job::resume-well@1.kill", "there is no contract 'resume-well'; there are: "),
-        (
-            f"job::{RESUME_EQUALS}@1.boom",
-            "'1.boom' is no crash point: one looks like 41.kill or 41.torn-128",
-        ),
-        (
-            f"job::{RESUME_EQUALS}@99.kill",
-            "there is no step 99: the recording has 2; copy the replay line from a failure of",
-        ),
-        (f"job::{NEVER_CORRUPT}@1.torn-1", "there is no crash state 1.torn-1: "),
-        (f"job::{NEVER_CORRUPT}@2.torn-99", "there is no crash state 2.torn-99: "),
-    ],
-)
-def test_a_bad_id_is_a_sentence(workplace: Workplace, target: str, sentence: str) -> None:
+    ),
+    ("job::resume-well@1.kill", "there is no contract 'resume-well'; there are: "),
+    (
+        f"job::{RESUME_EQUALS}@1.boom",
+        "'1.boom' is no crash point: one looks like 41.kill or 41.torn-128",
+    ),
+    (
+        f"job::{RESUME_EQUALS}@99.kill",
+        "there is no step 99: the recording has 2; copy the replay line from a failure of",
+    ),
+    (f"job::{NEVER_CORRUPT}@1.torn-1", "there is no crash state 1.torn-1: "),
+    (f"job::{NEVER_CORRUPT}@2.torn-99", "there is no crash state 2.torn-99: "),
+]
+
+
+def test_a_bad_id_is_a_sentence(workplace: Workplace) -> None:
     failed_session(workplace)
 
-    again = workplace.judge_job(workplace.shell(IN_PLACE), CHECK, "--checkpoint-replay", target)
+    for target, sentence in BAD_IDS:
+        again = workplace.judge_job(workplace.shell(IN_PLACE), CHECK, "--checkpoint-replay", target)
 
-    assert again.ret == 4, again.output
-    assert sentence in again.output
-    assert "Traceback" not in again.output
+        assert again.ret == 4, again.output
+        assert sentence in again.output
+        assert "Traceback" not in again.output
 
 
-@pytest.mark.parametrize("damage", ["no evidence", "no recording", "half a recording", "garbage"])
-def test_what_is_kept_may_be_damaged(workplace: Workplace, damage: str) -> None:
+def test_what_is_kept_may_be_damaged(workplace: Workplace) -> None:
     """It is a sentence, or the job is recorded again; never a traceback, never another verdict."""
     session = failed_session(workplace)
     line = replay_line(session, RESUME_EQUALS)
-    kept = session.kept / "job"
-    if damage == "no evidence":
-        (kept / "evidence.json").unlink()
-    elif damage == "garbage":
-        (kept / "evidence.json").write_text("{")
-    elif damage == "no recording":
-        shutil.rmtree(kept / "recording")
-    else:
-        for path in (kept / "recording").iterdir():
-            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    kept, whole = session.kept / "job", workplace.path / "whole"
+    shutil.copytree(kept, whole)
+    for damage in ("no evidence", "no recording", "half a recording", "garbage"):
+        shutil.rmtree(kept)
+        shutil.copytree(whole, kept)
+        if damage == "no evidence":
+            (kept / "evidence.json").unlink()
+        elif damage == "garbage":
+            (kept / "evidence.json").write_text("{")
+        elif damage == "no recording":
+            shutil.rmtree(kept / "recording")
+        else:
+            for path in (kept / "recording").iterdir():
+                path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
-    again = replay(workplace, line)
+        again = replay(workplace, line)
 
-    assert "Traceback" not in again.output
-    assert again.ret != 0
-    assert set(again.verdicts().values()) <= {"failed", "inconclusive"}
+        assert "Traceback" not in again.output, damage
+        assert again.ret != 0, damage
+        assert set(again.verdicts().values()) <= {"failed", "inconclusive"}, damage
 
 
 # --- what is kept ---

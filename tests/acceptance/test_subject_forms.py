@@ -40,7 +40,7 @@ def {name}():
 
 
 def test_the_command_form(workplace: Workplace) -> None:
-    session = workplace.judge_job(workplace.shell(SOUND), CHECK)
+    session = workplace.judge_job(workplace.shell(SOUND), CHECK, "--checkpoint-self-check", "5")
 
     assert session.ret == 0
     assert set(session.verdicts()) == set(CATALOGUE)
@@ -116,7 +116,7 @@ mv path a
 """
     )
 
-    session = workplace.judge_job(run, "grep -c . {workspace}/a")
+    session = workplace.judge_job(run, "grep -c . {workspace}/a", "--checkpoint-faults", "kill")
 
     assert session.ret == 0, session.output
 
@@ -439,6 +439,12 @@ def short_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_checkpoint.phases.bench._LEAST_HANG_S", 0.1)
 
 
+@pytest.fixture
+def shorter_hangs(short_hangs: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only twice the deadline, where the job never ends anyway."""
+    monkeypatch.setattr("pytest_checkpoint.phases.bench._HANG_FACTOR", 2.0)
+
+
 def test_the_replay_of_a_hang_has_a_minute() -> None:
     assert Deadlines(resume_s=2, check_s=20).for_a_hang() == Deadlines(resume_s=60, check_s=120)
 
@@ -446,7 +452,7 @@ def test_the_replay_of_a_hang_has_a_minute() -> None:
 HANGS = "[ -e a ] || { [ -e a.tmp ] && exec sleep 1000; : > a.tmp; mv a.tmp a; }"
 
 
-@pytest.mark.usefixtures("short_hangs")
+@pytest.mark.usefixtures("shorter_hangs")
 def test_a_resume_that_hangs(workplace: Workplace) -> None:
     session = workplace.judge_job(
         workplace.shell(HANGS), "ls {workspace}", "--checkpoint-deadline", "0.5"
@@ -455,11 +461,11 @@ def test_a_resume_that_hangs(workplace: Workplace) -> None:
     assert session.failed() == {RESUME_EQUALS}
     text = session.item(RESUME_EQUALS).text.splitlines()
     assert text[0] == "job: killed at step 1 (create a.tmp): resume had not ended after 0.5 s"
-    assert "resume (ended at its deadline, after 3 s) printed:" in text
+    assert "resume (ended at its deadline, after 1 s) printed:" in text
     assert "seen: the resume had not ended after 0.5 s" in text
 
 
-@pytest.mark.usefixtures("short_hangs")
+@pytest.mark.usefixtures("shorter_hangs")
 def test_a_check_that_hangs(workplace: Workplace) -> None:
     check = workplace.shell("[ -s a ] || exec sleep 1000; cat a", "check.sh")
     setup = workplace.shell("printf B > a", "setup.sh")
@@ -475,7 +481,7 @@ def test_a_check_that_hangs(workplace: Workplace) -> None:
         "job: killed at step 1 (truncate a to 0): resume exits 0, but the check had not ended "
         "after 0.5 s"
     )
-    assert "check (ended at its deadline, after 3 s) printed:" in text
+    assert "check (ended at its deadline, after 1 s) printed:" in text
 
 
 @pytest.mark.usefixtures("short_hangs")
@@ -493,7 +499,7 @@ def test_a_slow_resume_is_no_hang(workplace: Workplace) -> None:
     )
 
 
-@pytest.mark.usefixtures("short_hangs")
+@pytest.mark.usefixtures("shorter_hangs")
 def test_known_hangs_are_not_tried_again(workplace: Workplace) -> None:
     """After two at the same operation its further states are left out, and counted."""
     path = workplace.write(

@@ -151,7 +151,7 @@ if done == 2 and warm():
     )
 
 
-@pytest.mark.parametrize("name", ["status_before_output", "json_in_place_by_child"])
+@pytest.mark.parametrize("name", ["shorter_over_longer", "json_in_place_by_child"])
 def test_verdicts_are_the_same_fresh(
     workplace: Workplace, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

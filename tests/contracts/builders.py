@@ -143,6 +143,7 @@ def sound_trial(kind: TrialKind, variant: str) -> Trial:
 SOUND_TRIALS = (
     sound_trial(TrialKind.NO_SPACE, "room-1"),
     sound_trial(TrialKind.IO_ERROR, "eio"),
+    sound_trial(TrialKind.BYSTANDER, "bystander"),
 )
 """Of the faults that every subject has to do with."""
 
@@ -164,6 +165,7 @@ def seen(*experiments: Experiment, **fields: Any) -> Evidence:
             TrialKind.NO_SPACE: Coverage(derived=1, unique=1, explored=1),
             TrialKind.IO_ERROR: Coverage(derived=1, unique=1, explored=1),
             TrialKind.FAILED_SYNC: Coverage(derived=0, unique=0, explored=0),
+            TrialKind.BYSTANDER: Coverage(derived=1, unique=1, explored=1),
         },
     }
     return Evidence(**{**values, **fields})

@@ -32,8 +32,14 @@ def test_the_order_is_stable() -> None:
         "io-error-is-not-success",
         "preemption-is-clean",
         "leaves-no-litter",
+        "effects-fire-once",
+        "one-writer",
+        "owns-only-its-own",
         "crash-during-recovery",
         "bad-state-is-refused",
+        "stale-heartbeat-is-noticed",
+        "slow-is-not-stale",
+        "alive-is-not-progress",
     ]
 
 
@@ -61,8 +67,14 @@ def test_what_each_looks_at() -> None:
         (frozenset({Fault.IO_ERROR}), False, []),
         (frozenset({Fault.SIGNAL}), False, ["preemption"]),
         (frozenset({Fault.CRASH_LOOP}), False, ["cleans-up"]),
+        (CRASHES | {Fault.LOST_REPLY, Fault.DOUBLE_START}, True, ["effects"]),
+        (frozenset({Fault.DOUBLE_START}), False, ["exclusive"]),
+        (kill | {Fault.BYSTANDER}, False, []),
         (frozenset({Fault.SECOND_CRASH}), True, []),
         (frozenset({Fault.DAMAGE}), True, ["refuses-bad-state"]),
+        (frozenset({Fault.FROZEN}), False, ["heartbeat"]),
+        (frozenset({Fault.SLOWED}), False, ["heartbeat"]),
+        (frozenset({Fault.BLOCKED}), False, ["heartbeat"]),
     ]
 
 

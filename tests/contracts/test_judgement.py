@@ -261,8 +261,14 @@ def test_6_a_known_hang_leaves_states_unexplored_for_the_contracts_that_it_does_
         "io-error-is-not-success": Outcome.PASSED,
         "preemption-is-clean": Outcome.NOT_APPLICABLE,
         "leaves-no-litter": Outcome.NOT_APPLICABLE,
+        "effects-fire-once": Outcome.NOT_APPLICABLE,
+        "one-writer": Outcome.NOT_APPLICABLE,
+        "owns-only-its-own": Outcome.PASSED,
         "crash-during-recovery": Outcome.INCONCLUSIVE,
         "bad-state-is-refused": Outcome.NOT_APPLICABLE,
+        "stale-heartbeat-is-noticed": Outcome.NOT_APPLICABLE,
+        "slow-is-not-stale": Outcome.NOT_APPLICABLE,
+        "alive-is-not-progress": Outcome.NOT_APPLICABLE,
     }
     assert judge(evidence, CORRUPT).reason == (
         "not explored: 1 state (known hang at write state.json); "

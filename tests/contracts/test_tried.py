@@ -33,7 +33,7 @@ ONCE, ALWAYS = TrialKind.RAISES_ONCE, TrialKind.RAISES_ALWAYS
 FAILED, FETCH = ("start fetch", "fail fetch"), ("start fetch", "done fetch")
 SKIPS = trial(ONCE, leg(ran(), *FAILED, "start sum"), check=OTHER)
 SOUND_TRIAL = trial(ONCE, leg(LOUD, *FAILED), resumed(ran(), *FETCH))
-OF_ANY = {TrialKind.NO_SPACE, TrialKind.IO_ERROR, TrialKind.FAILED_SYNC}
+OF_ANY = {TrialKind.NO_SPACE, TrialKind.IO_ERROR, TrialKind.FAILED_SYNC, TrialKind.BYSTANDER}
 """What is tried of a subject that declares nothing, too."""
 RAISES = frozenset({Fault.STAGE_RAISES})
 

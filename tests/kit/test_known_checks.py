@@ -37,7 +37,7 @@ class Checks:
 
 
 def ask(known: KnownChecks, check: Checks, *states: State) -> list[str]:
-    return [known.made(partial(_same, one), check).output for one in states]
+    return [known.made(partial(_same, one), check, warm=True).output for one in states]
 
 
 def _same(state: State) -> State:
@@ -47,6 +47,13 @@ def _same(state: State) -> State:
 def test_equal_states_are_checked_once() -> None:
     said = ask(KnownChecks(), Checks(), state(b"a"), state(b"b"), state(b"a", mtime_ns=5))
     assert said == ["1", "2", "1"]
+
+
+def test_a_warm_check_stands_for_no_fresh_one() -> None:
+    known, check = KnownChecks(), Checks()
+    look = partial(_same, state())
+    said = [known.made(look, check, warm=warm).output for warm in (True, False, True, False)]
+    assert said == ["1", "2", "1", "2"]
 
 
 def test_events_count() -> None:
@@ -95,6 +102,6 @@ def test_looking_is_given_up_where_it_does_not_pay(monkeypatch: pytest.MonkeyPat
 
     known, check = KnownChecks(), Checks(Execution(exit_code=0, wall_s=0.5))
     for _ in range(40):
-        known.made(looking(b"the same"), check)
+        known.made(looking(b"the same"), check, warm=True)
     assert len(looks) == 16
     assert check.made == 1 + 24

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -80,7 +81,9 @@ class Lab:
         exhaustive: bool = False,
     ) -> None:
         self.source = run_of_events()
-        bench = SimpleNamespace(options=SimpleNamespace(exhaustive=exhaustive))
+        bench = SimpleNamespace(
+            options=SimpleNamespace(exhaustive=exhaustive), reusing_checks=self._reusing_checks
+        )
         control = SimpleNamespace(recording=self.source.recording, reference=undisturbed())
         self.recorder = Recorder(
             cast("Any", bench), cast("Any", control), self.source, tmp_path / "resumes"
@@ -88,9 +91,17 @@ class Lab:
         self.recorded: list[str] = []
         self.found = Recoveries()
         self._does, self._failing = does, failing
+        self._reuses_checks = False
         cast("Any", self.recorder).record = self._record
 
+    @contextmanager
+    def _reusing_checks(self) -> Iterator[None]:
+        self._reuses_checks = True
+        yield
+        self._reuses_checks = False
+
     def _record(self, crash: CrashState) -> Experiment:
+        assert self._reuses_checks, "most resumes end in the same state"
         self.recorded.append(crash_id(crash))
         state = self.source.state(crash)
         done = operations(*self._does(crash))

@@ -28,6 +28,7 @@ from pytest_checkpoint.record.operations import (
     Operation,
     Origin,
     Rename,
+    Sent,
     SetAttribute,
     SetMode,
     SetOwner,
@@ -426,6 +427,26 @@ def test_torn_has_what_came_before_the_write_and_not_what_comes_after() -> None:
     assert list(timeline.torn_keys(2, [1, 2, 3])) == [
         timeline.torn(2, cut).key for cut in (1, 2, 3)
     ]
+
+
+def test_what_has_left_the_job_is_part_of_a_state() -> None:
+    one, two = Sent(b'{"kind": "mail"}\n'), Sent(b'{"kind": "call"}\n')
+    timeline = _timeline(Event(b"one\n"), one, Write(2, 0, b"data"), two)
+    assert [timeline.after(step).effects for step in range(5)] == [
+        b"",
+        b"",
+        one.data,
+        one.data,
+        one.data + two.data,
+    ]
+    assert timeline.torn(3, 1).effects == one.data
+    assert timeline.after(2).events == timeline.after(1).events == b"one\n"
+    keys = [timeline.key(step) for step in range(5)]
+    assert len(set(keys)) == 5
+    assert [timeline.after(step).key for step in range(5)] == keys
+    assert [timeline.key(step, repeats=False) for step in range(5)] == keys  # no line came twice
+    again = Timeline(timeline.after(2).image, b"one\n", [], one.data)
+    assert again.after(0).key == timeline.key(2)
 
 
 def test_a_torn_write_to_a_file_without_a_name_is_not_to_be_seen() -> None:

@@ -14,6 +14,7 @@ import pytest
 from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.evidence import (
     CrashPoint,
+    Effect,
     Evidence,
     Execution,
     Experiment,
@@ -49,6 +50,7 @@ class Laboratory:
             True: [("open",)],
             False: [("open",)] * 3,
         }
+        self.effects: dict[bool, list[tuple[Effect, ...]]] = {True: [()] * 3, False: [()] * 6}
         self.made: list[str] = []
         self._on = False
         monkeypatch.setattr(
@@ -68,6 +70,9 @@ class Laboratory:
 
     def new_events(self, before: bytes) -> tuple[str, ...]:
         return self.events[self._on].pop(0)
+
+    def new_effects(self, before: bytes) -> tuple[Effect, ...]:
+        return self.effects[self._on].pop(0)
 
     def clean(self, text: str) -> str:
         return text

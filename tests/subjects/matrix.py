@@ -36,6 +36,13 @@ NO_SPACE = "no-space-is-survived"
 IO_ERROR = "io-error-is-not-success"
 PREEMPTION = "preemption-is-clean"
 NO_LITTER = "leaves-no-litter"
+FIRE_ONCE = "effects-fire-once"
+OWNS_OWN = "owns-only-its-own"
+
+ONE_WRITER = "one-writer"
+NOTICED = "stale-heartbeat-is-noticed"
+NOT_STALE = "slow-is-not-stale"
+NOT_PROGRESS = "alive-is-not-progress"
 
 KILLS = ("kill",)
 CRASHES = ("kill", "torn")
@@ -43,6 +50,10 @@ WITH_POWER_LOSS = (*CRASHES, "power-loss")
 RAISES, KILLED, CHANGED = "stage-raises", "stage-killed", "changed"
 SECOND, DAMAGE = "second-crash", "damage"
 FULL, ERRORS, SIGNALS, LOOP = "no-space", "io-error", "signal", "crash-loop"
+NO_REPLY, BESIDE = "lost-reply", "bystander"
+DOUBLE_START = "double-start"
+FROZEN, SLOWED, BLOCKED = "frozen", "slowed", "blocked"
+BY_FILE, BY_COMMAND = "file", "command"
 DEFAULT_MODEL = "linux"
 ALL_MODELS = ("linux", "posix", "ext4-ordered")
 
@@ -65,22 +76,35 @@ class Case:
     """A path, or a command with ``{workspace}`` in it; empty: none."""
     changed: tuple[str, ...] = ()
     """Names of changed pipelines: the script's third argument."""
+    heartbeat: str = ""
+    """:data:`BY_FILE`, ``beat.json``, or :data:`BY_COMMAND`, its ``watch``; empty: none."""
+    stale_after_s: float = 0.3
+    stalled_after_s: float = 0.0
+    """0: the command does not tell."""
     attempts: int = 0
     """Starts or kills of a stage after which it is endless; 0: the default."""
     faults: tuple[str, ...] = CRASHES
     """The faults that it is judged with: a twin is sound under these."""
     models: tuple[str, ...] = (DEFAULT_MODEL,)
-    """The persistence models under each of which it is judged."""
+    """The persistence models under each of which it is judged.
+
+    One that derives no state which the first does not is not examined again.
+    """
     sound_under: frozenset[str] = frozenset()
     """Those of them under which a mutant's fault cannot show: nothing may fail there."""
     file: str = ""
     """The script's stem, if it is not ``mutant_`` or ``sound_`` and the name."""
     max_states: int = 0
-    """Not more are explored; for mutants whose fault shows soon. 0: no such limit."""
+    """Not more are explored; for mutants whose fault shows soon. 0: no such limit.
+
+    Of twins with many cuts: every operation and the main cuts of every write are covered.
+    """
     holds: frozenset[str] = frozenset()
     """Contracts that must apply to it and pass it: others may not apply."""
     tells: tuple[str, ...] = ()
     """What must stand in the text of its failure."""
+    module: str = ""
+    """What has to be installed; empty: nothing."""
     note: str = ""
 
     @property
@@ -113,20 +137,33 @@ class Case:
         options += [f"--checkpoint-outputs={glob}" for glob in self.outputs]
         if self.attempts:
             options.append(f"--checkpoint-attempts={self.attempts}")
+        if self.heartbeat:
+            options.append(f"--checkpoint-stale-after={self.stale_after_s}")
+        if self.heartbeat == BY_FILE:
+            options.append("--checkpoint-heartbeat-file=beat.json")
+        if self.stalled_after_s:
+            options.append(f"--checkpoint-stalled-after={self.stalled_after_s}")
         if self.handoff:
             options.append(f"--checkpoint-handoff={self.handoff}")
         return options + [f"--checkpoint-capability={name}" for name in sorted(self.capabilities)]
 
 
 def lost_with_the_power(
-    name: str, note: str = "", models: tuple[str, ...] = (DEFAULT_MODEL,)
+    name: str,
+    note: str = "",
+    models: tuple[str, ...] = (DEFAULT_MODEL,),
+    max_states: int = 0,
 ) -> Case:
-    """A mutant that only a power loss shows."""
+    """A mutant that only a power loss shows; most show it in nearly all of their states.
+
+    What torn writes leave of them they leave of their twins too.
+    """
     return Case(
         name=name,
         caught_by=SURVIVES_POWER_LOSS,
-        faults=WITH_POWER_LOSS,
+        faults=(*KILLS, "power-loss"),
         models=models,
+        max_states=max_states,
         note=note,
     )
 
@@ -180,6 +217,88 @@ def minds_damage(name: str, *capabilities: str, note: str = "") -> Case:
         faults=(DAMAGE,),
         holds=frozenset({BAD_STATE}),
         note=note,
+    )
+
+
+def unsure_effect(name: str, *tells: str, note: str = "") -> Case:
+    """A mutant of which an effect goes out twice, or not at all."""
+    return Case(
+        name=f"effect_{name}",
+        caught_by=FIRE_ONCE,
+        capabilities=frozenset({"effects"}),
+        faults=("kill", NO_REPLY),
+        tells=tells,
+        note=note,
+    )
+
+
+def sound_effect(name: str, *faults: str) -> Case:
+    return Case(
+        name=f"effect_{name}",
+        capabilities=frozenset({"effects"}),
+        faults=("kill", NO_REPLY, *faults),
+        holds=frozenset({FIRE_ONCE}),
+    )
+
+
+def misleading_beat(
+    name: str,
+    caught_by: str,
+    fault: str,
+    heartbeat: str,
+    *tells: str,
+    stalled_after_s: float = 0.0,
+    module: str = "",
+) -> Case:
+    """A mutant whose heartbeat says what is not so. One operation of each kind is enough."""
+    return Case(
+        name=name,
+        caught_by=caught_by,
+        heartbeat=heartbeat,
+        stalled_after_s=stalled_after_s,
+        faults=(fault,),
+        max_states=1,
+        tells=tells,
+        module=module,
+    )
+
+
+def sound_beat(
+    name: str, heartbeat: str, holds: dict[str, str], stalled_after_s: float = 0.0
+) -> Case:
+    """``holds``: fault → contract."""
+    return Case(
+        name=name,
+        heartbeat=heartbeat,
+        stalled_after_s=stalled_after_s,
+        faults=tuple(holds),
+        max_states=1,
+        holds=frozenset(holds.values()),
+    )
+
+
+def not_alone(name: str, trials: int, *tells: str, file: str = "", note: str = "") -> Case:
+    """A mutant of the lock. ``trials``: so many of each kind show it."""
+    return Case(
+        name=name,
+        caught_by=ONE_WRITER,
+        capabilities=frozenset({"exclusive"}),
+        faults=(DOUBLE_START,),
+        max_states=trials,
+        tells=tells,
+        file=file,
+        note=note,
+    )
+
+
+def sound_alone(name: str, *faults: str, trials: int = 0) -> Case:
+    """``trials``: not more of each kind are made."""
+    return Case(
+        name=name,
+        capabilities=frozenset({"exclusive"}),
+        faults=(DOUBLE_START, *faults),
+        max_states=trials,
+        holds=frozenset({ONE_WRITER}),
     )
 
 
@@ -256,7 +375,9 @@ MUTANTS = (
         also=frozenset({RESUME_EQUALS}),
     ),
     Case(name="half_line_accepted", caught_by=NEVER_CORRUPT, note="torn writes only"),
-    Case(name="prefix_still_parses", caught_by=NEVER_CORRUPT, note="torn writes only"),
+    Case(
+        name="prefix_still_parses", caught_by=NEVER_CORRUPT, max_states=50, note="torn writes only"
+    ),
     Case(name="same_length_in_place", caught_by=NEVER_CORRUPT, note="torn writes only"),
     Case(
         name="shorter_over_longer",
@@ -285,17 +406,25 @@ MUTANTS = (
     Case(
         name="no_checkpoint",
         caught_by=KEEPS_WORK,
-        note="judged by CPU, about 0.5 s; on a machine where less than 0.2 s remain, by bytes",
+        faults=KILLS,
+        note="judged by CPU, about 0.3 s; on a machine where less than 0.2 s remain, by bytes",
     ),
     Case(name="only_final_result", caught_by=KEEPS_WORK, note="judged by bytes"),
-    Case(name="never_reads_its_checkpoint", caught_by=KEEPS_WORK, note="judged by bytes"),
+    Case(
+        name="never_reads_its_checkpoint",
+        caught_by=KEEPS_WORK,
+        faults=KILLS,
+        note="judged by bytes",
+    ),
     Case(name="resumes_from_oldest", caught_by=KEEPS_WORK, note="judged by bytes: 23 of 24"),
-    lost_with_the_power("mkstemp_unsynced", "the rename is kept, and leads to an empty file"),
-    lost_with_the_power("fsync_before_flush"),
-    lost_with_the_power("stale_descriptor"),
+    lost_with_the_power(
+        "mkstemp_unsynced", "the rename is kept, and leads to an empty file", max_states=40
+    ),
+    lost_with_the_power("fsync_before_flush", max_states=40),
+    lost_with_the_power("stale_descriptor", max_states=40),
     lost_with_the_power("directory_not_synced", "renames: in every model", ALL_MODELS),
     lost_with_the_power("last_rename_unsynced"),
-    lost_with_the_power("marker_before_data"),
+    lost_with_the_power("marker_before_data", max_states=40),
     Case(
         name="sqlite_synchronous_off",
         caught_by=SURVIVES_POWER_LOSS,
@@ -340,10 +469,16 @@ MUTANTS = (
         caught_by=IDEMPOTENT,
         also=frozenset({RE_ENTRY}),
         outputs=("report.json",),
+        faults=KILLS,
         note="the report of a resume counts two starts, that of the undisturbed run one",
     ),
-    Case(name="stamps_its_report", caught_by=IDEMPOTENT, outputs=("report.json",)),
-    Case(name="appends_when_finished", caught_by=IDEMPOTENT, outputs=("*.json", "summary.txt")),
+    Case(name="stamps_its_report", caught_by=IDEMPOTENT, outputs=("report.json",), faults=KILLS),
+    Case(
+        name="appends_when_finished",
+        caught_by=IDEMPOTENT,
+        outputs=("*.json", "summary.txt"),
+        faults=KILLS,
+    ),
     Case(
         name="values_mangled",
         caught_by=OUTPUTS_CROSS,
@@ -390,6 +525,29 @@ MUTANTS = (
         max_states=160,
         note="one crash is survived, wherever it falls",
     ),
+    Case(
+        name="kills_by_name",
+        caught_by=OWNS_OWN,
+        faults=(*KILLS, BESIDE),
+        tells=("SIGTERM to ", "not a process of its own"),
+    ),
+    Case(
+        name="removes_by_prefix",
+        caught_by=OWNS_OWN,
+        faults=(*KILLS, BESIDE),
+        tells=("$TMPDIR/render-",),
+    ),
+    unsure_effect("logged_after", "arrived too often: mail mail to"),
+    unsure_effect("intent_only", "never arrived"),
+    unsure_effect("without_id", "has no id"),
+    Case(
+        name="effect_two_at_once",
+        caught_by=FIRE_ONCE,
+        capabilities=frozenset({"effects"}),
+        faults=("double-start",),
+        tells=("two starts at the same instant", "arrived too often"),
+    ),
+    unsure_effect("new_id", "the reply is lost", note="by its number: ids are new in each run"),
     Case(name="full_disk_temp_in_the_way", caught_by=NO_SPACE, faults=(FULL,)),
     Case(
         name="full_disk_truncates_first",
@@ -437,19 +595,62 @@ MUTANTS = (
     ),
     takes_damage("starts_over"),
     takes_damage("deleted"),
+    misleading_beat("beat_unread", NOTICED, FROZEN, BY_COMMAND, "is still called alive"),
+    misleading_beat(
+        "beats_for_the_dead",
+        NOTICED,
+        FROZEN,
+        BY_FILE,
+        "stopped (SIGSTOP) at step",
+        "    killed at step",
+        "the heartbeat still changes",
+    ),
+    misleading_beat(
+        "beat_number_believed", NOTICED, FROZEN, BY_COMMAND, "its number given to another process"
+    ),
+    misleading_beat(
+        "beat_aged_by_wall_clock",
+        NOT_STALE,
+        SLOWED,
+        BY_COMMAND,
+        "its wall clock is an hour behind",
+        module="libfaketime",
+    ),
+    misleading_beat("beats_between_stages", NOT_STALE, SLOWED, BY_FILE, "it is called stale"),
+    misleading_beat(
+        "timer_as_progress",
+        NOT_PROGRESS,
+        BLOCKED,
+        BY_COMMAND,
+        "is still called alive",
+        stalled_after_s=0.6,
+    ),
+    not_alone("no_lock", 1, "the second start works too"),
+    not_alone("no_lock_no_events", 2, "does the whole job, and then the first does"),
+    not_alone("lock_checked_then_created", 2, "put aside before step 1", "works too"),
+    not_alone("lock_empty_after_kill", 2, "killed at step 1 (create lock): the resume exits 1"),
+    not_alone("number_believed", 1, "while another process has its number: the resume exits 1"),
+    not_alone("second_waits", 1, "the second start had not ended after"),
+    not_alone("second_exits_0", 1, "the second start exits 0 although the job is not done"),
+    not_alone("second_says_nothing", 1, "the second start exits 1 without a word"),
+    not_alone("second_cleans_first", 8, "the first run exits 1 although the second start was"),
+    not_alone("pid_file", 1, "remove 'lock' if it is not", file="mutant_dead_owner_refused"),
 )
 
 TWINS = (
-    Case(name="json_replace"),
+    Case(name="json_replace", max_states=50),
+    Case(name="owns_its_own", faults=(*KILLS, BESIDE), holds=frozenset({OWNS_OWN})),
+    sound_effect("confirmed"),
+    sound_effect("same_id", "double-start"),
     Case(name="checksummed_journal"),
     Case(name="whole_lines_only", note="twin of half_line_accepted"),
-    Case(name="sqlite_wal"),
+    Case(name="sqlite_wal", max_states=130),
     Case(name="odd_names"),
     Case(name="lock_taken_over", note="twin of dead_owner_refused"),
     Case(name="threads"),
     Case(name="processes"),
     Case(name="shell", note="a shell script that runs two programs"),
-    Case(name="pure_computing", note="judged by CPU; twin of no_checkpoint"),
+    Case(name="pure_computing", faults=KILLS, note="judged by CPU; twin of no_checkpoint"),
     Case(name="last_two_checkpoints", note="twin of resumes_from_oldest"),
     Case(name="many_outputs"),
     Case(name="moved_from_tmpdir", note="TMPDIR on the same file system: it writes no byte here"),
@@ -457,6 +658,7 @@ TWINS = (
     Case(name="status_after_output", note="twin of status_before_output"),
     Case(
         name="outputs_cross_resume",
+        max_states=50,
         holds=frozenset({OUTPUTS_CROSS, RE_ENTRY}),
         note="twin of output_lost_across_resume",
     ),
@@ -475,8 +677,8 @@ TWINS = (
     Case(
         name="sqlite_wal_full",
         faults=("power-loss",),
-        models=("linux", "posix"),
-        note="what ext4-ordered allows linux allows too; kills and torn writes as sqlite_wal",
+        models=ALL_MODELS,
+        note="its kills and torn writes are those of sqlite_wal",
     ),
     Case(
         name="json_replace_power",
@@ -487,8 +689,18 @@ TWINS = (
         note="its kills are judged above; twin of unsynced_exit",
     ),
     Case(name="outputs_arrive", outputs=("out/**/*.txt",), note="rename, link, renamed folder"),
-    Case(name="counts_starts_apart", outputs=("report.json",), note="twin of counts_its_starts"),
-    Case(name="rewrites_the_same", outputs=("report.json",), note="twin of stamps_its_report"),
+    Case(
+        name="counts_starts_apart",
+        outputs=("report.json",),
+        max_states=50,
+        note="twin of counts_its_starts",
+    ),
+    Case(
+        name="rewrites_the_same",
+        outputs=("report.json",),
+        max_states=50,
+        note="twin of stamps_its_report",
+    ),
     Case(
         name="values_kept",
         faults=KILLS,
@@ -559,6 +771,16 @@ TWINS = (
         holds=frozenset({DURING_RECOVERY}),
         note="two crashes in one stage use up its attempts: that is no fault of the recovery",
     ),
+    sound_alone("locked_by_flock", "kill"),
+    sound_alone("locked_by_file", trials=4),
+    sound_alone("locked_by_database", trials=4),
+    sound_beat(
+        "watched",
+        BY_COMMAND,
+        {FROZEN: NOTICED, SLOWED: NOT_STALE, BLOCKED: NOT_PROGRESS},
+        stalled_after_s=0.6,
+    ),
+    sound_beat("beat_child", BY_FILE, {FROZEN: NOTICED}),
     minds_damage("refused", "checksummed"),
     minds_damage("kept_aside", "checksummed"),
 )

@@ -1,11 +1,11 @@
-"""Twenty small output files, each temp file + rename; what exists is done. Sound."""
+"""Twelve small output files, each temp file + rename; what exists is done. Sound."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-FILES = 20
+FILES = 12
 
 
 def run() -> None:

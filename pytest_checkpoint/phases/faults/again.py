@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
-from functools import cached_property
 from typing import Final
 
 from checkpoint_contracts import CATALOGUE
@@ -14,10 +13,11 @@ from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.effects.replies import find_reply
 from pytest_checkpoint.phases.faults import aftermath, errors, rooms, signals
 from pytest_checkpoint.phases.faults.aftermath import Crash
 from pytest_checkpoint.phases.faults.conduct import Conducted, Faulty
-from pytest_checkpoint.phases.faults.litter import Litter
+from pytest_checkpoint.phases.faults.conductors import Conductors
 from pytest_checkpoint.phases.faults.planned import KINDS, PlannedFault, base_of
 from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.states.timeline import State
@@ -30,10 +30,7 @@ class FaultsAgain:
         self._bench: Final = bench
         self._control: Final = control
         self._source: Final = source
-
-    @cached_property
-    def _litter(self) -> Litter:
-        return Litter(self._bench, self._control, self._source)
+        self._conductors: Final = Conductors(bench, control, source)
 
     def again_as(self, seen: Trial) -> tuple[Trial, State]:
         """The same trial, and what its run left, or the crash after it."""
@@ -56,8 +53,11 @@ class FaultsAgain:
         """
         base, then = base_of(point_id)
         planned = self._find(contract, base)
-        if planned.kind is TrialKind.CRASH_LOOP:
-            return self._litter.conduct(planned)
+        if planned.kind is TrialKind.TWO_SENDERS:
+            return self._conductors.two.again(planned)
+        conductor = self._conductors.of(planned.kind)
+        if conductor is not None:
+            return conductor.conduct(planned)
         deadlines = self._control.deadlines
         faulty = Faulty(self._bench, self._control, deadlines.for_a_hang() if longer else deadlines)
         made = faulty.conduct(planned)
@@ -95,9 +95,12 @@ class FaultsAgain:
             return errors.find_error(operations, closes, step, variant)
         if TrialKind.SIGNALLED in kinds:
             return signals.find_signal(operations, step, variant, self._bench.options.grace_s)
-        if TrialKind.CRASH_LOOP in kinds:
-            return self._litter.find(step, variant)
-        return None
+        if TrialKind.LOST_REPLY in kinds:
+            reply = find_reply(operations, step, variant)
+            return reply or self._conductors.two.find(step, variant)
+        conductors = (self._conductors.of(kind) for kind in kinds)
+        found = (one.find(step, variant) for one in conductors if one is not None)
+        return next(filter(None, found), None)
 
     def _find_crash(self, planned: PlannedFault, made: Conducted, point_id: str) -> Crash | None:
         shown = made.trial.shown

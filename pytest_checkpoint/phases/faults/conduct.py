@@ -16,7 +16,7 @@ from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.faults.planned import PlannedFault
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.drift import drift
-from pytest_checkpoint.record.faults import CLOSE, Injection, Room, SignalAt
+from pytest_checkpoint.record.faults import CLOSE, Injection, LostReply, Room, SignalAt
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.operations import Operation
 from pytest_checkpoint.record.request import Result
@@ -87,7 +87,12 @@ class Faulty:
         bench.put(start)
         folder = None if planned.kind is TrialKind.NO_SPACE else self._folder("faulted")
         result, run = self._run(planned, folder)
-        leg = Leg(command=Command.RUN, execution=run, events=bench.new_events(start.events))
+        leg = Leg(
+            command=Command.RUN,
+            execution=run,
+            events=bench.new_events(start.events),
+            effects=bench.new_effects(start.effects),
+        )
         recording = None if folder is None else journal.load(folder)
         left = bench.state()
         trial = Trial(
@@ -113,6 +118,7 @@ class Faulty:
             injection=action if isinstance(action, Injection) else None,
             room=action if isinstance(action, Room) else None,
             signal=action if isinstance(action, SignalAt) else None,
+            lost_reply=action if isinstance(action, LostReply) else None,
             recording=folder,
             watch_closes=isinstance(action, Injection) and action.call == CLOSE,
         )
@@ -163,8 +169,12 @@ class Faulty:
             if execution.succeeded or not execution.usable:
                 break
             execution = self.bench.resume(self.deadlines.resume_s)
-        events = self.bench.new_events(left.events)
-        return Leg(command=Command.RESUME, execution=execution, events=events)
+        return Leg(
+            command=Command.RESUME,
+            execution=execution,
+            events=self.bench.new_events(left.events),
+            effects=self.bench.new_effects(left.effects),
+        )
 
     def _folder(self, name: str) -> Path:
         """Empty: what an earlier recording there mapped stays whole as long as it is needed."""

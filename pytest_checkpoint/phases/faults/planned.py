@@ -2,8 +2,9 @@
 
 The name is a :attr:`CrashPoint.id`, stable for a recording: ``41.eio``, ``41.short``,
 ``41.erofs-on`` (from then on), ``41.close-eio``; ``0.room-17``, ``0.room-17-edquot``,
-``0.room-17-real``, ``0.inodes-3``; ``41.sigterm``, ``41.sigint``; ``41.crash-loop``. What follows
-such a fault has ``+`` and the name of the crash: ``41.sigterm+44.kill``.
+``0.room-17-real``, ``0.inodes-3``; ``41.sigterm``, ``41.sigint``; ``41.crash-loop``;
+``41.lost-reply``; ``0.two-senders-2``; ``41.bystander``. What follows such a fault has ``+`` and
+the name of the crash: ``41.sigterm+44.kill``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkpoint_contracts.evidence import CrashPoint, TrialKind
-from pytest_checkpoint.record.faults import Injection, Room, SignalAt
+from pytest_checkpoint.record.faults import Injection, LostReply, Room, SignalAt
 
 THEN: Final = "+"
 KINDS: Final = (
@@ -22,8 +23,11 @@ KINDS: Final = (
     TrialKind.SIGNALLED,
     TrialKind.GRACE_TOO_SHORT,
     TrialKind.CRASH_LOOP,
+    TrialKind.LOST_REPLY,
+    TrialKind.TWO_SENDERS,
+    TrialKind.BYSTANDER,
 )
-Action = Injection | Room | SignalAt | None
+Action = Injection | Room | SignalAt | LostReply | None
 """None: kills."""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
 from typing import Final
 
 from checkpoint_contracts import CATALOGUE
@@ -19,10 +18,11 @@ from checkpoint_contracts.tried import TrialContract, unusable
 from checkpoint_contracts.wording import counted
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.effects.replies import planned_replies
 from pytest_checkpoint.phases.faults import aftermath, errors, rooms, signals
 from pytest_checkpoint.phases.faults.aftermath import Crash
 from pytest_checkpoint.phases.faults.conduct import Conducted, Faulty
-from pytest_checkpoint.phases.faults.litter import Litter
+from pytest_checkpoint.phases.faults.conductors import ALWAYS_FRESH, Conductor, Conductors
 from pytest_checkpoint.phases.faults.planned import KINDS, PlannedFault
 from pytest_checkpoint.states.source import StateSource
 
@@ -60,6 +60,7 @@ class FaultTrials:
         self._source: Final = source
         self._warm: Final = warm
         self._faulty: Final = Faulty(bench, control)
+        self._conductors: Final = Conductors(bench, control, source)
         self._needed: Final[dict[TrialKind, list[PlannedFault]]] = {}
         self._others: Final[dict[TrialKind, list[PlannedFault]]] = {}
         self._totals: Final[Counter[TrialKind]] = Counter()
@@ -102,15 +103,18 @@ class FaultTrials:
                 needed = signals.planned_signals(recording.operations, options.grace_s)
                 total = len(needed)
             case TrialKind.CRASH_LOOP:
-                needed, total = self._litter.planned(exhaustive=exhaustive)
+                needed, total = self._conductors.litter.planned(exhaustive=exhaustive)
+            case TrialKind.LOST_REPLY:
+                needed, total = planned_replies(recording.operations, exhaustive=exhaustive)
+            case TrialKind.TWO_SENDERS:
+                needed = self._conductors.two.planned()
+                total = len(needed)
+            case TrialKind.BYSTANDER:
+                needed, total = self._conductors.beside.planned(exhaustive=exhaustive)
             case _:
                 self._crashes[kind] = []
                 return
         self._needed[kind], self._others[kind], self._totals[kind] = needed, others, total
-
-    @cached_property
-    def _litter(self) -> Litter:
-        return Litter(self._bench, self._control, self._source)
 
     @property
     def count(self) -> int:
@@ -132,8 +136,11 @@ class FaultTrials:
             if self._hangs[one.point.signature] >= _HANGS_KNOWN:
                 self._left_out.append(one)
                 continue
-            if one.kind is TrialKind.CRASH_LOOP:
-                self.made.append(self._kill_in_a_row(one))
+            conductor = self._conductors.of(one.kind)
+            if conductor is not None:
+                trial = self._conducted(one, conductor)
+                self._hangs[one.point.signature] += trial.hung
+                self.made.append(trial)
                 yield
                 continue
             made = self._try(one)
@@ -144,11 +151,12 @@ class FaultTrials:
             yield
             yield from self._crashes_after(one, made)
 
-    def _kill_in_a_row(self, planned: PlannedFault) -> Trial:
-        with self._bench.warmly(on=self._warm):
-            trial, _ = self._litter.conduct(planned)
-        if self._warm and self._counts(trial):
-            fresh, _ = self._litter.conduct(planned)
+    def _conducted(self, planned: PlannedFault, conductor: Conductor) -> Trial:
+        warm = self._warm and planned.kind not in ALWAYS_FRESH
+        with self._bench.warmly(on=warm):
+            trial, _ = conductor.conduct(planned)
+        if warm and self._counts(trial):
+            fresh, _ = conductor.conduct(planned)
             self._confirm(trial, fresh)
             trial = fresh
         return trial
@@ -158,7 +166,7 @@ class FaultTrials:
         is_real = planned.point.variant.endswith(REAL)
         if is_real and self._no_room:
             return None
-        with self._bench.warmly(on=self._warm and not is_real):
+        with self._bench.reusing_checks(), self._bench.warmly(on=self._warm and not is_real):
             made = self._faulty.conduct(planned)
         if is_real and made.no_room:
             self._no_room = made.no_room
@@ -176,7 +184,7 @@ class FaultTrials:
         for crash in crashes:
             self._crashes[crash.kind].append(crash.point)
         for crash in crashes:
-            with self._bench.warmly(on=self._warm):
+            with self._bench.reusing_checks(), self._bench.warmly(on=self._warm):
                 trial = aftermath.resumed(self._faulty, made, crash)
             if self._warm and self._counts(trial):
                 fresh = aftermath.resumed(self._faulty, made, crash)

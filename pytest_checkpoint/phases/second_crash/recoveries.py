@@ -98,7 +98,8 @@ class Recorder:
             if crash_id(crash) in known_failing:
                 found.failing += 1
                 continue
-            first = self.record(crash)
+            with self._bench.reusing_checks():
+                first = self.record(crash)
             found.recorded += 1
             check = first.check
             found.took_s += first.resume.wall_s + (check.wall_s if check is not None else 0.0)

@@ -107,7 +107,7 @@ class PowerLoss:
             for number, window in cursor.data().items()
         }
         kept = loss.names.kept(self._pending())
-        return State(cursor.image(kept, contents), self._timeline.events_after(step))
+        return self._timeline.state_with(cursor.image(kept, contents), step)
 
     def describe(self, step: int, loss: Loss) -> tuple[str, ...]:
         """What was lost, a line each: ``rename state.json.tmp → state.json (step 41) lost``."""

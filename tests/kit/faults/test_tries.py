@@ -32,12 +32,13 @@ HUNG = Execution(exit_code=None, timed_out=True)
 
 
 class Bench:
-    """Knows only whether executions start warm now."""
+    """Knows only whether executions start warm now, and whether known checks are made again."""
 
     def __init__(self, options: Options) -> None:
         command = ("job", "{workspace}")
         self.options = options
         self.warm = False
+        self.reuses_checks = False
         self.subject = Subject(
             name="job", run=command, resume=command, check=command, working_directory=Path()
         )
@@ -48,6 +49,12 @@ class Bench:
         yield on
         self.warm = before
 
+    @contextmanager
+    def reusing_checks(self) -> Iterator[None]:
+        self.reuses_checks = True
+        yield
+        self.reuses_checks = False
+
 
 class Laboratory:
     """Makes runs up: ``ends`` says how the run ends, and what the check says, warm or not."""
@@ -55,6 +62,8 @@ class Laboratory:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
         self.bench = Bench(Options(rootdir=Path(), **options))
         self.made: list[tuple[str, bool]] = []
+        self.reused: list[bool] = []
+        """Of each that was made, whether a check that is known was not made again."""
         self.ends: Callable[[PlannedFault, bool], tuple[Execution, Execution | None]] = (
             lambda planned, warm: (GOOD, GOOD)
         )
@@ -69,6 +78,7 @@ class Laboratory:
 
     def _once(self, planned: PlannedFault) -> Conducted:
         self.made.append((planned.point.id, self.bench.warm))
+        self.reused.append(self.bench.reuses_checks)
         run, check = self.ends(planned, self.bench.warm)
         is_real = planned.point.variant.endswith("-real")
         trial = Trial(
@@ -171,6 +181,7 @@ def test_a_failure_seen_warm_is_made_again_fresh_once_for_each_cause(
     laboratory.ends = lambda planned, warm: (GOOD, BAD)
     trials = do(laboratory.trials(ERRORS, warm=True))
     fresh = [name for name, warm in laboratory.made if not warm]
+    assert laboratory.reused == [warm for _, warm in laboratory.made]
     causes = {(one.point.signature) for one in trials.made}
     assert len(fresh) == len(causes)
     assert len(trials.made) == trials.count

@@ -1,0 +1,1 @@
+"""Two starts on one workspace, and what a dead owner leaves: the trials of ``one-writer``."""

@@ -1,0 +1,1 @@
+"""What the job sends out: read, and its replies lost."""

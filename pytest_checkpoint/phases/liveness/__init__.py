@@ -1,0 +1,1 @@
+"""Watched runs: stopped, killed, slowed, blocked, while somebody asks how the worker is."""
