@@ -66,9 +66,10 @@ def contracts_of(options: Options) -> tuple[Contract, ...]:
     )
 
 
-def faults_of(options: Options) -> frozenset[Fault]:
-    """Those asked for that some selected contract looks at."""
-    needed = frozenset[Fault]().union(*(one.faults for one in contracts_of(options)))
+def faults_of(options: Options, subject: Subject) -> frozenset[Fault]:
+    """Those asked for that some selected contract looks at, if it is a promise of the subject's."""
+    promised = [one for one in contracts_of(options) if one.id not in subject.not_applicable]
+    needed = frozenset[Fault]().union(*(one.faults for one in promised))
     crashes_once = {Fault.SECOND_CRASH} if options.depth < 2 else set[Fault]()
     return (options.faults & needed) - crashes_once
 
@@ -105,14 +106,14 @@ class Examiner:
         self._progress.phase("deriving crash states")
         planned = plan(
             source,
-            faults=faults_of(self._options),
+            faults=faults_of(self._options, self._subject),
             seed=self._options.seed,
             max_states=self._options.max_states,
             exhaustive=self._options.exhaustive,
         )
         finished = source.timeline.after(source.timeline.steps)
         count = len(planned.states) + (len(source.operations) if kinds & set(FAULTS_TRIED) else 0)
-        if takes_more(faults_of(self._options), self._subject):
+        if takes_more(faults_of(self._options, self._subject), self._subject):
             count += len(source.operations)
         warmth = try_warm(self._bench, control, finished, count, self._progress)
         self._notes += warmth.notes
@@ -151,7 +152,7 @@ class Examiner:
             control,
             source,
             exploration,
-            faults_of(self._options),
+            faults_of(self._options, self._subject),
             self._progress,
             warmth,
             self._keeper.resumes,
@@ -288,7 +289,7 @@ class Examiner:
         return Evidence(
             subject=subject.name,
             capabilities=subject.capabilities,
-            faults=faults_of(self._options),
+            faults=faults_of(self._options, self._subject),
             not_applicable=self._subject.not_applicable,
             unobservable=unobservable,
             reference=control.reference,
