@@ -118,11 +118,12 @@ def recover(place: Place, *, running: bool) -> None:
         watched = _watch(place, "--restart", "--", *place.command("resume"))
         if watched.returncode not in (0, 1, 12, 75):
             raise SoakError(f"watch: exit {watched.returncode}: {watched.stdout}{watched.stderr}")
-    for _ in range(_RESUMES):
-        code, said = place.finish(place.start("resume"))
-        if code == 0:
+    ends: list[tuple[int, str]] = []
+    while len(ends) < _RESUMES:
+        ends.append(place.finish(place.start("resume")))
+        if ends[-1][0] == 0:
             return
-    raise SoakError(f"resume: exit {code}: {said}")
+    raise SoakError(f"the resumes ended with {ends}")
 
 
 def under_load(place: Place) -> None:
