@@ -242,6 +242,8 @@ def woken_by_signals() -> int:
     os.set_blocking(write, False)
     for number in (signal.SIGCHLD, signal.SIGUSR1):
         signal.signal(number, lambda *_: None)
+        # A kill(2) that the supervisor has not received yet would come back with EINTR else.
+        signal.siginterrupt(number, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     return read
 
