@@ -8,6 +8,7 @@ import platform
 import select
 import signal
 import socket
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,9 @@ _FORK_S: Final = 30.0
 _END_S: Final = 5.0
 _MOST_UNWANTED: Final = 5
 MOST_CHILDREN: Final = 200
-"""They share a hash seed: so the interpreter is started anew after so many."""
+"""They share a hash seed: so the interpreter is started anew after so many …"""
+STARTS_WORTH: Final = 20
+"""… and so many times as long as its start took."""
 
 
 class Lost(CannotStart):
@@ -60,6 +63,8 @@ class Origin:
     """The environment."""
     in_order: bool
     """Nothing is loaded that makes folders: see :attr:`Interpreter.made_first`."""
+    learns: bool
+    """More is loaded than the command imports for certain: a check need not be a fork of that."""
 
     @classmethod
     def of(cls, command: PythonCommand, request: Request) -> Origin:
@@ -71,6 +76,7 @@ class Origin:
             directory=request.working_directory,
             variables=tuple(sorted(request.environment.items())),
             in_order=request.in_order,
+            learns=bool(request.learned),
         )
 
 
@@ -85,6 +91,7 @@ class Interpreter:
         self._filters: dict[tuple[bool, bool], bytes] = {}
         self._process = 0
         self._children = 0
+        self._serves_until = 0.0
         self._version: tuple[int, ...] = ()
         self._path0: str | None = None
         self._unwanted: dict[str, str] = {}
@@ -104,11 +111,14 @@ class Interpreter:
         them stands in the way.
         """
         self._learned = tuple(learned)
+        begun = time.monotonic()
         while not self._begun_as_far():
             self.end()
             if len(self._unwanted) >= _MOST_UNWANTED:
                 why = ", ".join(f"{name} {reason}" for name, reason in self._unwanted.items())
                 raise Fresh(f"too many of its modules cannot be loaded beforehand: {why}")
+        ready = time.monotonic()
+        self._serves_until = ready + STARTS_WORTH * (ready - begun)
 
     def _begun_as_far(self) -> bool:
         """As :meth:`_begun`, but that learned modules never make it :class:`Fresh`."""
@@ -209,7 +219,7 @@ class Interpreter:
 
     def renew(self) -> None:
         """Begin anew if it has had enough children. :class:`Fresh` if that fails."""
-        if self._children >= MOST_CHILDREN:
+        if self._children >= MOST_CHILDREN and time.monotonic() >= self._serves_until:
             self.end()
             self.begin(self._learned)
 

@@ -299,7 +299,7 @@ def test_a_new_interpreter_after_many_children(
 ) -> None:
     monkeypatch.setattr(
         "pytest_checkpoint.record.client._SERVER",
-        SERVER.format("MOST_CHILDREN = 2"),
+        SERVER.format("MOST_CHILDREN = 2; interpreter.STARTS_WORTH = 0"),
     )
     path = script(runner, "print(hash('a'))", "hashes.py")
     with SlotClient(tmp_path / "base") as client:
