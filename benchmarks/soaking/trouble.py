@@ -18,7 +18,7 @@ from pytest_checkpoint.states.order import Plan
 
 _STAGES: Final = ("fetch", "work", "total")
 _RAISING: Final = ("fetch", "work[1]", "publish[2]", "total")
-_WORDS_OF_REFUSAL: Final = "at work in"
+_WORDS_OF_REFUSAL: Final = "in use by process"
 
 
 @dataclass(frozen=True, slots=True)
