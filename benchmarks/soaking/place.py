@@ -46,6 +46,8 @@ class Place:
         )
         self.bench = Bench(client, self.subject, Options(rootdir=client.path))
         self.mark = f"{os.getpid()}-{client.port}"
+        self.standing: subprocess.Popen[str] | None = None
+        """The job, where a fault has left it stopped or standing still."""
         self.environment = environment(client, keep_tmpdir=False) | {_MARK: self.mark}
 
     def command(self, word: str) -> list[str]:
@@ -87,6 +89,14 @@ class Place:
             if time.monotonic() > ends:
                 raise SoakError(f"{what} did not come in {WAIT_S:g} s")
             threading.Event().wait(_POLL_S)  # then it is looked at again
+
+    def let_go(self) -> None:
+        """What was stopped when it had said that it is finished goes on to its end."""
+        process, self.standing = self.standing, None
+        if process is not None:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGCONT)
+            self.finish(process)
 
     # --- what is there ---
 

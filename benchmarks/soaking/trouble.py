@@ -98,6 +98,7 @@ def freeze(turn: Turn) -> str:
     turn.place.until_events(after, process)
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGSTOP)
+    turn.place.standing = process
     return f"SIGSTOP after event {after}"
 
 
@@ -111,6 +112,7 @@ def block(turn: Turn) -> str:
         lambda: line in turn.place.client.events.read_bytes() or process.poll() is not None,
         f"the start of {at}",
     )
+    turn.place.standing = process
     return f"stands still in {at}"
 
 
