@@ -20,8 +20,8 @@ from checkpoint_contracts.evidence import (
 from pytest_checkpoint.keeping.keep import RECORDING, load_evidence
 from pytest_checkpoint.keeping.places import kept_folder
 from pytest_checkpoint.options import Options
-from pytest_checkpoint.phases.bench import Deadlines
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.states.timeline import State

@@ -8,7 +8,7 @@ sentence (:class:`~pytest_checkpoint.errors.SubjectError`).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,8 +17,9 @@ from checkpoint_contracts import wants_second_look
 from checkpoint_contracts.evidence import Effect, Execution, Finished, Reference
 from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.examination import Progress
-from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.phases.bench import Bench, lines_of
 from pytest_checkpoint.phases.changes import changes
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.declared import (
     require_effects,
     require_handoff,
@@ -28,15 +29,11 @@ from pytest_checkpoint.phases.declared import (
 )
 from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.looks import other_run, outputs_stamped
+from pytest_checkpoint.phases.signatures import first_difference, signatures
 from pytest_checkpoint.record import journal
-from pytest_checkpoint.record.describe import normalized, signature
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.operations import (
-    TEMPORARY,
     MapShared,
-    Operation,
-    Origin,
-    Write,
 )
 from pytest_checkpoint.record.request import Result
 from pytest_checkpoint.states.timeline import State
@@ -302,7 +299,7 @@ def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
             f"files created outside the workspace: {names}"
             + (f" and {more} more" if more > 0 else "")
         )
-    difference = _first_difference(first.signatures, signatures(recording))
+    difference = first_difference(first.signatures, signatures(recording))
     if difference:
         notes.append(f"order varies between runs: {difference}")
     mapped = {
@@ -316,40 +313,3 @@ def _notes(result: Result, first: FirstRun, recording: Recording) -> list[str]:
             + ", ".join(sorted(mapped))
         )
     return notes
-
-
-def signatures(recording: Recording, *, without: Iterable[bytes] = ()) -> tuple[str, ...]:
-    """Kinds and normalised paths of the operations.
-
-    Without stores through a mapping, which are seen at chance moments, and without those of
-    ``tempfile``, which tries out by a file in TMPDIR whether it may write there.
-
-    ``without``: paths that do not count either.
-    """
-    slot = normalized(recording.slot)  # in the targets of links, and another one in the first run
-    tried = {operation.path for operation in recording.operations if _tries_tmpdir(operation)}
-    tried.update(without)
-    return tuple(
-        signature(operation).replace(slot, "")
-        for operation in recording.operations
-        if operation.path not in tried
-        and not any(
-            isinstance(effect, Write) and effect.origin is Origin.MAPPED
-            for effect in operation.effects
-        )
-    )
-
-
-def _tries_tmpdir(operation: Operation) -> bool:
-    written = operation.write
-    in_tmpdir = operation.path.startswith(TEMPORARY + b"/")
-    return in_tmpdir and written is not None and bytes(written.data) == b"blat"
-
-
-def _first_difference(first: tuple[str, ...], second: tuple[str, ...]) -> str:
-    for step, (one, other) in enumerate(zip(first, second, strict=False), 1):
-        if one != other:
-            return f"operation {step} was '{one}' in the first run and '{other}' in the second"
-    if len(first) != len(second):
-        return f"{len(first)} operations in the first run, {len(second)} in the second"
-    return ""

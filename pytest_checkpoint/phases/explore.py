@@ -14,8 +14,9 @@ from checkpoint_contracts import ACKNOWLEDGES_EXIT, after_exit, wants_unresumed_
 from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.again_fresh import Sample
-from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.phases.bench import Bench, lines_of
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.looks import Looks
 from pytest_checkpoint.states.kill import CrashState

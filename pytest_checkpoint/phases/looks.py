@@ -24,8 +24,9 @@ from checkpoint_contracts.evidence import (
     Reference,
 )
 from checkpoint_contracts.stages import stage_names
-from pytest_checkpoint.phases.bench import Bench, Deadlines
+from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.changes import change, outputs_of, stamp
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.handoff import read_handoff
 from pytest_checkpoint.states.damage import Damages
 from pytest_checkpoint.states.kill import parse

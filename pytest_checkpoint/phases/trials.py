@@ -25,8 +25,9 @@ from checkpoint_contracts.trial import Command, Leg
 from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.examination import Progress
-from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.phases.bench import Bench, lines_of
 from pytest_checkpoint.phases.control import Control, set_up
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.phases.trial_plan import PlannedTrial, chosen, coverage, possible
 from pytest_checkpoint.phases.variants import variant

@@ -20,9 +20,11 @@ from checkpoint_contracts.cost import cpu_comparable, scale_of
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Fault, Reference
 from checkpoint_contracts.replay import hold
 from pytest_checkpoint.examination import Progress
-from pytest_checkpoint.phases.bench import Bench, Deadlines
-from pytest_checkpoint.phases.control import Control, set_up, signatures
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.control import Control, set_up
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.explore import hung
+from pytest_checkpoint.phases.signatures import signatures
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.request import Result

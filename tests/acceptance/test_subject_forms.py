@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from checkpoint_contracts import CATALOGUE
-from pytest_checkpoint.phases.bench import Deadlines
+from pytest_checkpoint.phases.deadlines import Deadlines
 from tests.acceptance.sessions import (
     NEVER_CORRUPT,
     PYTHON,

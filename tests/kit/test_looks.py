@@ -12,7 +12,8 @@ import pytest
 from checkpoint_contracts.evidence import Handoff, OtherRun
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases import looks
-from pytest_checkpoint.phases.bench import Bench, Deadlines
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.looks import Looks, other_run, outputs_stamped
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.subject import Subject

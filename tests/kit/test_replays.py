@@ -13,7 +13,7 @@ from checkpoint_contracts.outputs_cross import outputs_cross_resume
 from checkpoint_contracts.re_entry import re_entry_is_safe
 from checkpoint_contracts.verdict import Outcome
 from pytest_checkpoint.phases import replays
-from pytest_checkpoint.phases.bench import Deadlines
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.replays import Replays
 from pytest_checkpoint.report.progress import SilentProgress
 from tests.contracts.builders import EVENTS, checked, killed, seen, tried, undisturbed

@@ -12,8 +12,9 @@ from checkpoint_contracts.evidence import Execution, Trial, TrialKind, Variant
 from checkpoint_contracts.trial import Command, Leg
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases import shares, trials, trying
-from pytest_checkpoint.phases.bench import Bench, Deadlines
+from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.trial_plan import PlannedTrial, possible
 from pytest_checkpoint.phases.trials import conduct
 from pytest_checkpoint.phases.trying import Tried, try_all

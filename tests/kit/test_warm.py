@@ -23,8 +23,9 @@ from checkpoint_contracts.evidence import (
 )
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases import warm
-from pytest_checkpoint.phases.bench import Bench, Deadlines
+from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.warm import COLD, Warmth, doubt, try_warm
 from pytest_checkpoint.record.request import Result
 from pytest_checkpoint.report.progress import SilentProgress

@@ -11,8 +11,9 @@ from typing import Final
 from checkpoint_contracts.evidence import CrashPoint, Execution, Trial, TrialKind
 from checkpoint_contracts.stages import stage_names
 from checkpoint_contracts.trial import Command, Leg, Shown
-from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.phases.bench import Bench, lines_of
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.faults.planned import PlannedFault
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.drift import drift

@@ -14,8 +14,9 @@ from checkpoint_contracts.slow_not_stale import HELD_FACTOR, slow_is_not_stale
 from checkpoint_contracts.stale_heartbeat import stale_heartbeat_is_noticed
 from checkpoint_contracts.trial import Command, Leg, Shown
 from checkpoint_contracts.tried import unusable
-from pytest_checkpoint.phases.bench import Bench, Deadlines, lines_of
+from pytest_checkpoint.phases.bench import Bench, lines_of
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.faults.conduct import Faulty
 from pytest_checkpoint.phases.liveness.asking import Bounds, answer, declared
 from pytest_checkpoint.phases.liveness.load import loaded

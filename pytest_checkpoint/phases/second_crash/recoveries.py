@@ -18,7 +18,8 @@ from checkpoint_contracts.evidence import Experiment, Fault
 from checkpoint_contracts.table import gap, symptoms
 from checkpoint_contracts.wording import place
 from pytest_checkpoint.phases.bench import Bench, lines_of
-from pytest_checkpoint.phases.control import Control, signatures
+from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.signatures import signatures
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.slot import remove_tree
 from pytest_checkpoint.states.kill import CrashState, kill_state
