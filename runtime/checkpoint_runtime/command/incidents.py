@@ -80,6 +80,10 @@ class Incidents:
         code = None if restarts is None else restarts.ended_with
         if judged.liveness is not Liveness.WAITING or code is None:
             return judged
+        if code == 0 and judged.beat is not None:
+            return (
+                judged  # it has left the job to somebody else, a queue: that one has still to beat
+            )
         why = f"what was started again ended with code {code}, without a beat"
         liveness = Liveness.STALE if code else Liveness.FINISHED
         return replace(judged, liveness=liveness, why=why, decided=True)

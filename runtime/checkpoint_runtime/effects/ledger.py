@@ -139,6 +139,13 @@ class Ledger:
 
     def _kept(self, name: EffectName, outcome: object, how: How) -> Any:
         """Record what it gave; that, read back."""
+        with self._undisturbed():  # a signal here would throw away what is known
+            self._record(name, outcome, how)
+        kept = self._history.effects[name].kept
+        assert kept is not None
+        return self._stored.outcome(name, kept)
+
+    def _record(self, name: EffectName, outcome: object, how: How) -> None:
         settle = self._remedies.settle(*name)
         try:
             encoded = codec.encode(outcome)
@@ -147,17 +154,13 @@ class Ledger:
                 *name, where=problem.where, problem=problem.problem, settle=settle
             ) from problem
         try:
-            with self._undisturbed():
-                self._recording.sent(name, encoded, how)
+            self._recording.sent(name, encoded, how)
         except CommitError as error:
             error.add_note(
                 f"effect {name.kind!r} with key {name.key!r} of stage {name.stage!r} has happened, "
                 f"and that is not recorded. Say so before you resume: {settle}"
             )
             raise
-        kept = self._history.effects[name].kept
-        assert kept is not None
-        return self._stored.outcome(name, kept)
 
     def _called(self, function: Callable[[str], Any], key: str) -> Any:
         try:

@@ -58,8 +58,10 @@ class Looking:
         try:
             known.update(workers_in(workspace))
         except OSError as error:
-            problem = f"{workspace} cannot be looked into: {error.strerror}"
-            return [_unread(workspace, problem)]
+            # Those that are known are looked at all the same: none of them is left out.
+            if not known:
+                problem = f"{workspace} cannot be looked into: {error.strerror}"
+                return [_unread(workspace, problem)]
         if not known:
             return [_unread(workspace, None)]
         return [read_worker(workspace, worker) for worker in sorted(known)]
