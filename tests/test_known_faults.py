@@ -64,8 +64,8 @@ def judgements() -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def short_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The replay of a hang takes a minute at least; here, twice the deadline: it never ends."""
-    monkeypatch.setattr("pytest_checkpoint.phases.bench._LEAST_HANG_S", 0.1)
-    monkeypatch.setattr("pytest_checkpoint.phases.bench._HANG_FACTOR", 2.0)
+    monkeypatch.setattr("pytest_checkpoint.phases.deadlines._LEAST_HANG_S", 0.1)
+    monkeypatch.setattr("pytest_checkpoint.phases.deadlines._HANG_FACTOR", 2.0)
     # What is not noticed is waited for that much longer, too.
     monkeypatch.setattr("pytest_checkpoint.phases.liveness.asking._LEAST_SLACK_S", 0.5)
 

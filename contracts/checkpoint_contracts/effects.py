@@ -123,7 +123,10 @@ def _look_at(experiment: Experiment, reference: Reference) -> Seen:
     if unread is not None:
         return f"{where}: {unread}"
     end = "" if experiment.resume.succeeded else ending(experiment.resume)
-    return tuple(_findings(experiment.point, where, seen, reference, end))
+    found = tuple(_findings(experiment.point, where, seen, reference, end))
+    if not found and experiment.resume.timed_out:
+        return f"{where}: the resume {end}, so what it would have sent is not known"
+    return found
 
 
 def _look(trial: Trial, evidence: Evidence, reference: Reference) -> Seen:

@@ -177,23 +177,28 @@ class _Execution:
             end()
             return
         for descriptor, happened in self._poller.poll(self._wait_ms(now)):
-            if descriptor == self._listener and self._service is not None:
-                if happened & select.POLLIN:
-                    self._serve(self._service.serve)
-                elif happened & _HANGUP:
-                    self._poller.unregister(descriptor)
-            elif descriptor in self._outputs:
-                if not self._outputs[descriptor].read():
-                    self._poller.unregister(descriptor)
-            elif self._receiver is not None and descriptor in self._receiver:
-                self._serve(partial(self._receiver.serve, descriptor))
-            elif descriptor == self._lifeline.fileno():
-                raise _Abandoned
-            elif descriptor == wakeup:
-                os.read(wakeup, 4096)
-                self._reap()
-        if self._service is not None and self._service.is_late:
+            if not self._alive:
+                return  # killed meanwhile: nothing more happens, nor arrives
+            self._see_to(descriptor, happened, wakeup)
+        if self._alive and self._service is not None and self._service.is_late:
             self._serve(self._service.serve_due)
+
+    def _see_to(self, descriptor: int, happened: int, wakeup: int) -> None:
+        if descriptor == self._listener and self._service is not None:
+            if happened & select.POLLIN:
+                self._serve(self._service.serve)
+            elif happened & _HANGUP:
+                self._poller.unregister(descriptor)
+        elif descriptor in self._outputs:
+            if not self._outputs[descriptor].read():
+                self._poller.unregister(descriptor)
+        elif self._receiver is not None and descriptor in self._receiver:
+            self._serve(partial(self._receiver.serve, descriptor))
+        elif descriptor == self._lifeline.fileno():
+            raise _Abandoned
+        elif descriptor == wakeup:
+            os.read(wakeup, 4096)
+            self._reap()
 
     def _wait_ms(self, now: float) -> float:
         until = self._limit[0]

@@ -436,13 +436,13 @@ fi
 @pytest.fixture
 def short_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The replay of a hang takes a minute at least; here, six times the deadline."""
-    monkeypatch.setattr("pytest_checkpoint.phases.bench._LEAST_HANG_S", 0.1)
+    monkeypatch.setattr("pytest_checkpoint.phases.deadlines._LEAST_HANG_S", 0.1)
 
 
 @pytest.fixture
 def shorter_hangs(short_hangs: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only twice the deadline, where the job never ends anyway."""
-    monkeypatch.setattr("pytest_checkpoint.phases.bench._HANG_FACTOR", 2.0)
+    monkeypatch.setattr("pytest_checkpoint.phases.deadlines._HANG_FACTOR", 2.0)
 
 
 def test_the_replay_of_a_hang_has_a_minute() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -81,9 +82,9 @@ def test_where_tmpdir_is_the_users_nothing_is_put_there(bench: Bench) -> None:
 def test_folders(bench: Bench) -> None:
     files = BystanderFiles(bench, made("render-x8k2l1qz", kind=NodeKind.DIRECTORY))
     files.plant()
-    (bench.client.temporary / "render-k2w9x4q7" / "kept").unlink()
+    (bench.client.temporary / "render-7q4x9w2k" / "kept").unlink()
     said = list(files.harmed())
-    assert said[0] == "$TMPDIR/render-k2w9x4q7/kept, which is not its own, is gone"
+    assert said[0] == "$TMPDIR/render-7q4x9w2k/kept, which is not its own, is gone"
     assert said[1].endswith("another time or mode now")
 
 
@@ -137,3 +138,12 @@ def process(bench: Bench) -> Iterator[Any]:
 def test_one_that_was_ended_does_not_answer(process: Any) -> None:
     os.kill(process.number, signal.SIGTERM)
     assert not process.answers()
+
+
+@pytest.mark.parametrize("command", [("./job", "run"), ("./job.py", "job.py")])
+def test_the_interpreter_is_never_written_to(bench: Bench, command: tuple[str, ...]) -> None:
+    before = os.stat(sys.executable)
+    with bystander(bench, command) as one:
+        assert one.answers()
+    after = os.stat(sys.executable)
+    assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)

@@ -92,7 +92,7 @@ class BystanderFiles:
 def _names(recording: Recording) -> list[tuple[str, bool]]:
     """Like those that the job makes in TMPDIR, but other ones; whether each is a directory."""
     taken = {_in_tmpdir(one) for one in recording.operations}
-    forms = {_TEMPFILE: False}
+    forms = {(_TEMPFILE, False): None}
     for operation in recording.operations:
         name = _in_tmpdir(operation)
         made = next((one for one in operation.effects if isinstance(one, Create)), None)
@@ -100,8 +100,8 @@ def _names(recording: Recording) -> list[tuple[str, bool]]:
             continue
         form = normalized(_IN_TMPDIR + name).removeprefix(_IN_TMPDIR)
         if form.strip("*"):  # else it was tried out whether anything can be written there
-            forms.setdefault(form, made.kind is NodeKind.DIRECTORY)
-    found = ((_another(form), is_directory) for form, is_directory in forms.items())
+            forms[form, made.kind is NodeKind.DIRECTORY] = None
+    found = ((_another(form, is_directory), is_directory) for form, is_directory in forms)
     return [(name, is_directory) for name, is_directory in found if name not in taken][:_MOST]
 
 
@@ -114,8 +114,10 @@ def _in_tmpdir(operation: Operation) -> str:
     return shown if os.fsencode(shown) == name else ""
 
 
-def _another(form: str) -> str:
+def _another(form: str, is_directory: bool) -> str:
     """A name of this form, with other random parts and numbers; without any, with an end."""
     if "*" in form or "#" in form:
-        return form.replace("*", _RANDOM).replace("#", _NUMBER)
+        # A file and a folder of one form are two names.
+        random = _RANDOM[::-1] if is_directory else _RANDOM
+        return form.replace("*", random).replace("#", _NUMBER)
     return form + OTHER

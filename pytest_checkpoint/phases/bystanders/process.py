@@ -66,7 +66,9 @@ def bystander(bench: Bench, command: Command) -> Iterator[BystanderProcess]:
     remove_tree(folder)
     folder.mkdir()
     # Its name, too, is the job's: killall goes by that.
-    program = folder / PurePath(words[0]).name
+    # In a folder of its own: written to, the link would be the interpreter.
+    program = folder / "bin" / PurePath(words[0]).name
+    program.parent.mkdir()
     program.symlink_to(sys.executable)
     disguised = _words(words, folder)
     plain = [sys.executable, *disguised[1:]]

@@ -220,5 +220,12 @@ class Conductor:
 
 
 def _died(seen: Watched | None) -> bool:
-    """Whether the job's first process was the one that was killed, or it was not killed at all."""
-    return seen is None or seen.fired_at is None or seen.execution.signal == signal.SIGKILL
+    """Whether the job's first process was the one that was killed, or it was not killed at all.
+
+    Who outlives that is killed too, when the asking is over: that is not meant.
+    """
+    if seen is None or seen.fired_at is None or seen.report is None:
+        return True
+    over = seen.report.released
+    in_time = over is None or seen.report.first.end < over
+    return seen.execution.signal == signal.SIGKILL and in_time

@@ -18,6 +18,7 @@ from pytest_checkpoint.record.describe import describe, signature
 from pytest_checkpoint.record.faults import Identity, Mark, identity_of, mark_at
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.operations import Event, Operation
+from pytest_checkpoint.record.receiver.arrivals import ARRIVE
 from pytest_checkpoint.states.globs import Globs
 from pytest_checkpoint.states.order import spread
 from pytest_checkpoint.subject import Subject
@@ -35,6 +36,7 @@ KINDS: Final = (
 MOST: Final = 4
 """Trials of a kind, unless all are wanted."""
 MOST_REUSED: Final = 1
+_BY_THE_KIT: Final = frozenset({ARRIVE, "store"})
 _WORDS: Final = {
     TrialKind.STOPPED: "stopped (SIGSTOP)",
     TrialKind.DEAD: "killed",
@@ -86,7 +88,10 @@ class Seen:
 
 
 def work_of(operations: Sequence[Operation], subject: Subject) -> list[Operation]:
-    """Without what is done to the heartbeat file, and to ephemeral ones, or becomes one of them."""
+    """Without what is done to the heartbeat file, and to ephemeral ones, or becomes one of them.
+
+    Nor what the kit itself has written down: an arrival, a store seen at the end.
+    """
     heartbeat = subject.heartbeat
     beats = Globs([*subject.ephemeral, *([heartbeat.glob] if heartbeat and heartbeat.glob else [])])
     arriving = {
@@ -97,11 +102,14 @@ def work_of(operations: Sequence[Operation], subject: Subject) -> list[Operation
     return [
         one
         for one in operations
-        if one.is_event
-        or not (
-            beats.match(one.path)
-            or beats.match(one.target_path)
-            or identity_of(one).path in arriving
+        if one.call not in _BY_THE_KIT
+        and (
+            one.is_event
+            or not (
+                beats.match(one.path)
+                or beats.match(one.target_path)
+                or identity_of(one).path in arriving
+            )
         )
     ]
 

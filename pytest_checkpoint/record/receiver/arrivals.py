@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.handles import Handles
 from pytest_checkpoint.record.operations import Sent
 from pytest_checkpoint.record.receiver.receiver import Receiver
 from pytest_checkpoint.record.recorder import Recorder
@@ -30,19 +31,21 @@ def receive(
     if request.receiver is None:
         return None
     file = Path(slot, os.fsdecode(EFFECTS))
+    handles = Handles()
+    stack.callback(handles.close)
     receiver = Receiver(
         socket.socket(fileno=os.dup(request.receiver)),
         file,
-        partial(_arrive, file, recorder),
+        partial(_arrive, file, recorder, handles),
     )
     if request.lost_reply is not None and recorder is not None:
         receiver.lose_reply, receiver.on_lost = request.lost_reply.arrival, recorder.has_fired
     return stack.enter_context(receiver)
 
 
-def _arrive(file: Path, recorder: Recorder | None, line: bytes) -> None:
+def _arrive(file: Path, recorder: Recorder | None, handles: Handles, line: bytes) -> None:
     """Kept first, then written down: at the step after it, it has arrived."""
-    receiver = Caller(os.getpid())
+    receiver = Caller(os.getpid(), handles)
     if recorder is not None:
         recorder.catch_up(receiver)
     with open(file, "ab") as log:

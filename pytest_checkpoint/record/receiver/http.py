@@ -50,7 +50,7 @@ def parse(data: bytes) -> Asked | None:
         length = headers.get("content-length", "0")
         if not length.isdecimal():
             raise Malformed(HTTPStatus.BAD_REQUEST, f"Content-Length is {length!r}")
-        if int(length) > MOST:
+        if len(length) > len(str(MOST)) or int(length) > MOST:
             raise Malformed(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MOST} bytes")
         body = rest[: int(length)] if len(rest) >= int(length) else None
     return None if body is None else Asked(method, body)
@@ -67,6 +67,8 @@ def _chunks(rest: bytes) -> bytes | None:
             size = int(line.partition(b";")[0], 16)
         except ValueError:
             raise Malformed(HTTPStatus.BAD_REQUEST, "a chunk has no size") from None
+        if size < 0:
+            raise Malformed(HTTPStatus.BAD_REQUEST, "a chunk has no size")
         if not size:
             return body
         if len(rest) < size + 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,6 +22,7 @@ from pytest_checkpoint.phases.liveness.planned import (
 )
 from pytest_checkpoint.phases.liveness.trials import WatchedAgain
 from pytest_checkpoint.record.operations import Event, Operation
+from pytest_checkpoint.record.receiver.arrivals import ARRIVE
 from pytest_checkpoint.subject import HeartbeatSource, Subject
 
 COMMAND = ("true", "{workspace}")
@@ -138,3 +140,10 @@ def test_one_that_there_is_not_is_a_sentence(point_id: str) -> None:
     again = WatchedAgain(cast("Any", None), control)
     with pytest.raises(UserError, match=f"there is no trial {point_id} of stale-heartbeat-is-"):
         again.again("stale-heartbeat-is-noticed", point_id, None)
+
+
+def test_what_the_kit_writes_down_itself_is_no_work_of_the_jobs() -> None:
+    run = operations("+start a", "state", "+done a")
+    arrived = dataclasses.replace(run[1], call=ARRIVE, path=b"effects", process=1, thread=1)
+    assert is_of_one_process((*run, arrived), SUBJECT)
+    assert not is_of_one_process((*run, dataclasses.replace(arrived, call="write")), SUBJECT)

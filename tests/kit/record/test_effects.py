@@ -212,6 +212,14 @@ def test_requests(data: bytes, asked: Asked | None) -> None:
         ),
         (b"x" * (MOST + 1), HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
         (
+            b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        ),
+        (
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
+            HTTPStatus.BAD_REQUEST,
+        ),
+        (
             b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
             HTTPStatus.BAD_REQUEST,
         ),
