@@ -157,7 +157,12 @@ class Conductor:
         released_ns = int(report.released * 1e9) - seen.result.started_ns
         until = sum(one.time_ns <= released_ns for one in recording.operations)
         later = [one for one in recording.operations[until:] if not one.is_event]
-        timeline = Timeline(recording.start, recording.start_events, recording.operations)
+        timeline = Timeline(
+            recording.start,
+            recording.start_events,
+            recording.operations,
+            recording.start_effects,
+        )
         self._bench.put(timeline.after(until))
         return dataclasses.replace(pair, then=self._check(), operations_later=len(later))
 
