@@ -1,6 +1,6 @@
 """Start, a random fault, the watchdog, resume; over and over, with the runtime's own pipeline.
 
-    python benchmarks/soak.py [--rounds N] [--seed N]
+    python benchmarks/soak.py [--rounds N] [--seed N] [--only ROUND]
 
 Each round begins in a fresh workspace. A fault of any family is placed by the seed: a crash state
 (kill, torn write, power loss), SIGKILL at an event, a failing or shortened call, a full disk,
@@ -10,6 +10,8 @@ and what has ended otherwise is resumed. Afterwards the result must be that of a
 every effect must have happened once, and no process, and no file that an undisturbed run does not
 leave, may be there. Every tenth round is undisturbed instead, under two busy loops per core, and
 nobody may call it stale.
+
+What a round does is drawn from the seed and its number: ``--only`` makes that one again, by itself.
 
 Exit code: 0 if all of that held in all rounds, else 1, and what did not.
 """
@@ -60,7 +62,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, metavar="ROUND", help="this one, and no other")
     given = parser.parse_args()
+    numbers = range(1, given.rounds + 1) if given.only is None else (given.only,)
     base = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
     begun, failures, done = time.monotonic(), list[str](), Counter[str]()
     with (
@@ -71,7 +75,7 @@ def main() -> int:
         reference, planned, operations = undisturbed(place, given.seed)
         blocks = sum(-(-one.stat().st_size // _PAGE) for one in client.workspace.rglob("*"))
         events = client.events.read_bytes().count(b"\n")
-        for number in range(1, given.rounds + 1):
+        for number in numbers:
             chance = random.Random(f"{given.seed} {number}")
             turn = Turn(place, planned, operations, blocks, events, chance)
             name = "load" if number % LOADED_EVERY == 0 else chance.choice(list(TROUBLES))
@@ -94,7 +98,7 @@ def main() -> int:
                 print(f"{number} rounds in {took_s:.0f} s, {len(failures)} failed", flush=True)
     for name, count in sorted(done.items()):
         print(f"  {name:16} {count:4} rounds ended as an undisturbed run")
-    print(f"{given.rounds} rounds, seed {given.seed}: {len(failures)} failed")
+    print(f"{len(numbers)} rounds, seed {given.seed}: {len(failures)} failed")
     return 1 if failures else 0
 
 
@@ -116,7 +120,8 @@ def recover(place: Place, *, running: bool) -> None:
     """The watchdog first, if there is something that it can see; then whatever is still needed."""
     if running or any((place.client.workspace / "heartbeats").glob("*.json")):
         watched = _watch(place, "--restart", "--", *place.command("resume"))
-        if watched.returncode not in (0, 1, 12, 75) and not _unknown(watched.stderr):
+        wrong = watched.returncode not in (0, 1, 12, 75) and not _unknown(watched.stderr)
+        if wrong or "Traceback" in watched.stderr:
             raise SoakError(f"watch: exit {watched.returncode}: {watched.stdout}{watched.stderr}")
     place.let_go()
     ends: list[tuple[int, str]] = []

@@ -535,6 +535,19 @@ def test_what_the_user_settles_is_known(workspace: Path, receiver: Receiver) -> 
     assert receiver.keys == [KEY]
 
 
+@pytest.mark.parametrize("given", [{}, {"outcome": None}])
+def test_to_say_again_that_it_happened_takes_back_no_outcome(
+    workspace: Path, receiver: Receiver, given: dict[str, Any]
+) -> None:
+    pipeline = publishing(receiver.send)
+    pipeline.run(workspace)
+    (before,) = pipeline.effects(workspace)
+    effects = pipeline.effects(workspace)
+    effects.settle("publish", "v1", happened=True, **given)
+    (after,) = effects
+    assert after == before if not given else (after.how, after.outcome) == ("settled", "null")
+
+
 def test_what_cannot_be_settled_gets_a_sentence(workspace: Path, receiver: Receiver) -> None:
     pipeline = publishing(receiver.send)
     pipeline.stage(name="twin")(lambda context: context.effect("publish", "v1", receiver.send))

@@ -66,6 +66,7 @@ def test_what_is_open_is_said_with_what_to_type_which_settles_it(
     assert main(typed) == ExitCode.DONE
     assert main(["resume", *COMMAND]) == ExitCode.DONE
     assert len(Path("received").read_text().splitlines()) == 1
+    assert main(shlex.split(SETTLE)[1:]) == ExitCode.DONE  # says nothing new: what it gave is kept
     capsys.readouterr()
     assert main(["effects", "list", *COMMAND]) == ExitCode.DONE
     assert capsys.readouterr().out.endswith(', settled: {"number": 1}\n')

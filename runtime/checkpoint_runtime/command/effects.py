@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from typing import Any
 
 from checkpoint_runtime.command.exit_codes import ExitCode
 from checkpoint_runtime.command.hush import hush
@@ -37,7 +38,9 @@ def add_effects(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--did-not-happen", action="store_true", help="it is sent when the stage next runs"
     )
     settle.add_argument(
-        "--outcome", metavar="JSON", help="what send would have returned (default: null)"
+        "--outcome",
+        metavar="JSON",
+        help="what send would have returned (default: what is recorded, or else null)",
     )
 
 
@@ -60,16 +63,16 @@ def effects(pipeline: Pipeline, given: argparse.Namespace) -> ExitCode:
 
 
 def _settle(pipeline: Pipeline, given: argparse.Namespace) -> ExitCode:
-    outcome = None
+    outcome: dict[str, Any] = {}
     if given.outcome is not None:
         if given.did_not_happen:
             raise DefinitionError("--outcome is what an effect gave that has happened.")
         try:
-            outcome = json.loads(given.outcome)
+            outcome["outcome"] = json.loads(given.outcome)
         except ValueError as error:
             raise DefinitionError(f"--outcome {given.outcome!r} is no JSON: {error}.") from error
     pipeline.effects(given.workspace).settle(
-        given.kind, given.key, stage=given.stage, happened=given.happened, outcome=outcome
+        given.kind, given.key, stage=given.stage, happened=given.happened, **outcome
     )
     return ExitCode.DONE
 

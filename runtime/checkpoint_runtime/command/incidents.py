@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from checkpoint_runtime.command.watch_options import WatchOptions
+from checkpoint_runtime.liveness.beat import BeatState
 from checkpoint_runtime.liveness.judgement import Liveness
 from checkpoint_runtime.liveness.restarts import Restarts
 from checkpoint_runtime.liveness.watcher import Judgement, Watcher
@@ -31,7 +32,8 @@ class Incidents:
         self._watcher = watcher
         self._note = note
         self._open: set[_Key] = set()
-        self._restarts: dict[_Key, Restarts] = {}
+        self._restarts: dict[Path, Restarts] = {}
+        """A command resumes the job of a workspace: all its workers."""
         self._told: list[subprocess.Popen[bytes]] = []
 
     def corrected(self, judgements: Sequence[Judgement]) -> list[Judgement]:
@@ -39,14 +41,17 @@ class Incidents:
         return [self._corrected(judged) for judged in judgements]
 
     def see_to(self, judgements: Sequence[Judgement]) -> bool:
-        """Do what is to be done about them; whether a job was started again."""
-        started = 0
+        """Do what is to be done about them; whether one of them is to be waited for now."""
         for judged in judgements:
-            started += self._see_to(judged)
+            self._see_to(judged)
+        started = False
+        if self._options.restart:
+            for workspace in dict.fromkeys(judged.workspace for judged in judgements):
+                started |= self._restart([one for one in judgements if one.workspace == workspace])
         self._told = [process for process in self._told if process.poll() is None]
         for restarts in self._restarts.values():
             restarts.reap()
-        return bool(started)
+        return started
 
     def is_settled(self, judged: Judgement) -> bool:
         """Whether nothing more will come of it."""
@@ -56,12 +61,12 @@ class Incidents:
             return False
         if not self._options.acts:
             return True
-        restarts = self._restarts.get((judged.workspace, judged.worker))
-        return restarts is not None and (restarts.used_up or restarts.refused is not None)
+        restarts = self._restarts.get(judged.workspace)
+        return restarts is not None and (restarts.used_up or restarts.refused(judged.worker))
 
     def used_up(self, judged: Judgement) -> bool:
         """Whether it stays an incident since there are no more restarts."""
-        restarts = self._restarts.get((judged.workspace, judged.worker))
+        restarts = self._restarts.get(judged.workspace)
         return judged.liveness.is_incident and restarts is not None and restarts.used_up
 
     def close(self) -> None:
@@ -76,32 +81,42 @@ class Incidents:
 
     def _corrected(self, judged: Judgement) -> Judgement:
         """One that was started again and ended without a beat is not waited for."""
-        restarts = self._restarts.get((judged.workspace, judged.worker))
-        code = None if restarts is None else restarts.ended_with
+        restarts = self._restarts.get(judged.workspace)
+        if restarts is None or not restarts.has_replaced(judged.worker):
+            return judged
+        code = restarts.ended_with
         if judged.liveness is not Liveness.WAITING or code is None:
             return judged
+        finished = judged.beat is not None and judged.beat.state is BeatState.FINISHED
+        if code == 0 and finished:
+            why = "it said that it finished when it was told to end, and nothing was left to do"
+            return replace(judged, liveness=Liveness.FINISHED, why=why, decided=True)
         if code == 0 and judged.beat is not None:
-            return (
-                judged  # it has left the job to somebody else, a queue: that one has still to beat
-            )
+            # It has left the job to somebody else, a queue: that one has still to beat.
+            return judged
         why = f"what was started again ended with code {code}, without a beat"
         liveness = Liveness.STALE if code else Liveness.FINISHED
         return replace(judged, liveness=liveness, why=why, decided=True)
 
-    def _see_to(self, judged: Judgement) -> bool:
+    def _see_to(self, judged: Judgement) -> None:
         key = judged.workspace, judged.worker
         if not judged.liveness.is_incident:
             self._open.discard(key)
-            return False
-        if key not in self._open:
+        elif key not in self._open:
             self._open.add(key)
             self._tell(judged)
-        if not self._options.restart or not self._restarts_of(key).make(judged):
+
+    def _restart(self, judgements: Sequence[Judgement]) -> bool:
+        """See to the workers of one workspace; whether one of them is to be waited for now."""
+        if not any(judged.liveness.is_incident for judged in judgements):
             return False
-        self._open.discard(key)
+        workspace = judgements[0].workspace
+        replaced = self._restarts_of(workspace).make(judgements)
         within_s = max(_LOADS_WITHIN_S, _BEATS_WITHIN * self._watcher.stale_after_s)
-        self._watcher.expect_another(*key, within_s)
-        return True
+        for worker in replaced:
+            self._open.discard((workspace, worker))
+            self._watcher.expect_another(workspace, worker, within_s)
+        return bool(replaced)
 
     def _tell(self, judged: Judgement) -> None:
         if not self._options.on_stale:
@@ -119,16 +134,16 @@ class Incidents:
             return
         self._told.append(process)
 
-    def _restarts_of(self, key: _Key) -> Restarts:
-        if key not in self._restarts:
-            self._restarts[key] = Restarts(
+    def _restarts_of(self, workspace: Path) -> Restarts:
+        if workspace not in self._restarts:
+            self._restarts[workspace] = Restarts(
                 self._options.restart,
                 budget=self._options.restarts,
                 backoff_s=self._options.backoff_s,
                 grace_s=self._options.grace_s,
                 note=self._note,
             )
-        return self._restarts[key]
+        return self._restarts[workspace]
 
 
 def _filled(part: str, filled: dict[str, str]) -> str:

@@ -129,10 +129,15 @@ def add_watch(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     watch.add_argument(
         "--restart",
         action="store_true",
-        help="end what is left of a stale or stalled job, and run the command behind '--'",
+        help="end what is left of a stale or stalled job, and run the command behind '--', once for "
+        "each workspace",
     )
     watch.add_argument(
-        "--restarts", type=int, default=3, metavar="N", help="so many in all (default: 3)"
+        "--restarts",
+        type=int,
+        default=3,
+        metavar="N",
+        help="so many for a workspace (default: 3)",
     )
     watch.add_argument(
         "--backoff",

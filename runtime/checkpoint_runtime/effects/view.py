@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from checkpoint_runtime import codec
 from checkpoint_runtime.effects.keys import idempotency_key
@@ -18,6 +19,7 @@ from checkpoint_runtime.state.log import StateLog, read_history
 from checkpoint_runtime.texts import shortened
 
 _NAMED = 5
+_AS_RECORDED: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,32 +64,34 @@ class PipelineEffects:
         key: str,
         *,
         happened: bool,
-        outcome: object = None,
+        outcome: object = _AS_RECORDED,
         stage: str | None = None,
     ) -> None:
         """Say whether an effect has happened. One that has not is sent when it is next asked for.
 
         :param outcome: what the stage is given, if it has happened: what ``send`` would have
-            returned.
+            returned. Left out, it is what is recorded already, or else None.
         :param stage: whose effect it is; needed where several stages have one of that name.
         :raises DefinitionError: there is no such effect, or the outcome cannot be kept.
         :raises WorkspaceInUseError: a run is at work here.
         :raises CommitError: it could not be recorded.
         """
         name = self._the_one(kind, key, stage)
-        encoded = _encoded(outcome)
-        if outcome is not None and not happened:
-            raise DefinitionError(f"effect {kind!r} did not happen, and gave {outcome!r}?")
+        given = None if outcome is _AS_RECORDED else outcome
+        encoded = _encoded(given)
+        if given is not None and not happened:
+            raise DefinitionError(f"effect {kind!r} did not happen, and gave {given!r}?")
         with (
             Preemption.of_this_run(),
             WorkspaceLock(self._folder, lambda text: None),
             StateLog(self._folder, self._pipeline) as log,
         ):
             recording = Recording(self._folder, log)
-            if happened:
-                recording.sent(name, encoded, How.SETTLED)
-            else:
+            known = log.history.effects.get(name)
+            if not happened:
                 recording.not_sent(name, How.SETTLED)
+            elif outcome is not _AS_RECORDED or known is None or known.state is not EffectState.SENT:
+                recording.sent(name, encoded, How.SETTLED)
             self._found = log.history.effects
 
     def _the_one(self, kind: str, key: str, stage: str | None) -> EffectName:

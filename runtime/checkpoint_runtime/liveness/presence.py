@@ -24,14 +24,14 @@ class Presence(enum.Enum):
 
     @property
     def is_dead(self) -> bool:
-        """Whether it is certain that this process will not beat any more."""
+        """Whether this process will not beat any more: all that is there to tell says so."""
         return self in (Presence.GONE, Presence.REUSED, Presence.REBOOTED)
 
 
 def presence_of(who: Who) -> Presence:
     """Look, once."""
     if not who.boot_id or who.boot_id != boot_id():
-        # Two machines may have one name only if somebody gave it to both.
+        # Or it is another machine that somebody gave the same name: then it will beat again.
         same = who.boot_id and boot_id() and who.host == os.uname().nodename
         return Presence.REBOOTED if same else Presence.UNKNOWN
     if not who.pid_namespace or who.pid_namespace != pid_namespace():

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from checkpoint_runtime.liveness.beat import Beat
 from checkpoint_runtime.liveness.presence import Presence
 from checkpoint_runtime.liveness.tree import Process, Tree, ended_children
 from checkpoint_runtime.liveness.watcher import Judgement
@@ -21,7 +22,10 @@ _LONGEST_BACKOFF_S: Final = 60.0
 
 
 class Restarts:
-    """The restarts of one worker. Each is asked for again and again until it is made."""
+    """The restarts of the job of one workspace, whichever of its workers need one.
+
+    Each is asked for again and again until it is made.
+    """
 
     def __init__(
         self,
@@ -50,8 +54,11 @@ class Restarts:
         self._started: Process | None = None
         self._sessions: set[int] = set()
         """Of all that were started."""
-        self.refused: str | None = None
-        """Why it cannot be started again, in a sentence."""
+        self._replaced: set[str] = set()
+        """Workers in whose place something was started."""
+        self._beats: dict[str, Beat | None] = {}
+        """Of the workers that were no incident yet when it was started last."""
+        self._refused: dict[str, str] = {}
 
     @property
     def used_up(self) -> bool:
@@ -63,34 +70,69 @@ class Restarts:
         """The exit code of what was started last; None: it runs, or nothing was started."""
         return None if self._process is None else self._process.poll()
 
-    def make(self, judged: Judgement) -> bool:
-        """Start the job again, if it is time to; whether that was done.
+    def refused(self, worker: str) -> bool:
+        """Whether nothing can be started in its place."""
+        return worker in self._refused
 
-        Where it must not be, :attr:`refused` says why.
+    def has_replaced(self, worker: str) -> bool:
+        """Whether something was started in its place."""
+        return worker in self._replaced
+
+    def make(self, judgements: Sequence[Judgement]) -> list[str]:
+        """Start the job again, once, if a worker needs it and if it is time to.
+
+        :param judgements: all workers of the workspace.
+        :returns: the workers in whose place another one is to be expected now.
         """
-        if self.refused is not None or self.used_up or time.monotonic() < self._not_before_s:
-            return False
-        tree = self._tree(judged)
-        if tree is None or not self._ended(tree):
-            self._note(f"{judged.worker} is not started again: {self.refused}")
-            return False
-        command = [part.replace("{workspace}", str(judged.workspace)) for part in self._command]
+        needy = [
+            judged
+            for judged in judgements
+            if judged.liveness.is_incident and judged.worker not in self._refused
+        ]
+        fallen = [judged for judged in needy if not self._fell_before(judged)]
+        if not fallen:
+            # What was started has taken the place of these too: they fell with the others.
+            return self._take_places(self._ended(needy, anew=False))
+        if self.used_up or time.monotonic() < self._not_before_s:
+            return []
+        ended = self._ended(needy, anew=True)
+        if not ended or not self._started_for(ended):
+            return []
+        self._beats = {judged.worker: judged.beat for judged in judgements if judged not in needy}
+        return self._take_places(ended)
+
+    def _fell_before(self, judged: Judgement) -> bool:
+        """Whether it has not been seen to beat since the job was started again."""
+        return judged.beat is not None and self._beats.get(judged.worker) == judged.beat
+
+    def _take_places(self, judgements: Sequence[Judgement]) -> list[str]:
+        workers = [judged.worker for judged in judgements]
+        for worker in workers:
+            self._beats.pop(worker, None)
+        self._replaced.update(workers)
+        return workers
+
+    def _started_for(self, judgements: Sequence[Judgement]) -> bool:
+        workspace = str(judgements[0].workspace)
+        command = [part.replace("{workspace}", workspace) for part in self._command]
         try:
             self._start(command)
         except OSError as error:
-            self.refused = f"{command[0]} cannot be started: {error.strerror}."
-            self._note(f"{judged.worker} is not started again: {self.refused}")
+            for judged in judgements:
+                self._refuse(judged, f"{command[0]} cannot be started: {error.strerror}.")
             return False
         self._made += 1
         self._not_before_s = time.monotonic() + min(
             _LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** min(self._made - 1, 32)
         )
-        left = self._budget - self._made
-        self._note(
-            f"{judged.worker} was {judged.liveness} ({judged.why}): it is started again "
-            f"({counted(left, 'restart')} left)."
-        )
+        fates = ", ".join(f"{one.worker} was {one.liveness} ({one.why})" for one in judgements)
+        left = counted(self._budget - self._made, "restart")
+        self._note(f"{fates}: it is started again ({left} left).")
         return True
+
+    def _refuse(self, judged: Judgement, why: str) -> None:
+        self._refused[judged.worker] = why
+        self._note(f"{judged.worker} is not started again: {why}")
 
     def reap(self) -> None:
         """Wait for what the jobs left behind, and has ended: it came to us."""
@@ -108,42 +150,58 @@ class Restarts:
             except subprocess.TimeoutExpired:
                 return  # it goes on without us
 
-    def _tree(self, judged: Judgement) -> Tree | None:
-        """What is left of the job; None if that is not to be told, or not to be touched."""
-        roots: list[Process] = []
+    def _ended(self, judgements: Sequence[Judgement], *, anew: bool) -> list[Judgement]:
+        """Those of whom nothing is left, whose places are free.
+
+        :param anew: what was started last has to end too.
+        """
+        roots = {judged.worker: self._roots(judged) for judged in judgements}
+        known = [judged for judged in judgements if roots[judged.worker] is not None]
+        if not known:
+            return []
+        processes = {process for found in roots.values() for process in found or ()}
+        if anew and self._started is not None:
+            processes.add(self._started)
+        session = self._process.pid if anew and self._process is not None else None
+        problem = self._end(Tree(tuple(processes), session))
+        if problem is None:
+            return known
+        for judged in known:
+            self._refuse(judged, problem)
+        return []
+
+    def _roots(self, judged: Judgement) -> list[Process] | None:
+        """What the worker's beat says of it; None if that is not to be told, or not to be ended."""
         beat = judged.beat
         if beat is not None and not judged.presence.is_dead:
             who = Process(beat.who.pid, beat.who.start_ticks)
             if judged.presence is Presence.UNKNOWN and who != self._started:
-                self.refused = (
+                self._refuse(
+                    judged,
                     f"it runs on {beat.who.host}, in a place whose processes cannot be seen from "
-                    "here. End it there."
+                    "here. End it there.",
                 )
                 return None
-            roots.append(who)
+            return [who]
         if beat is None and judged.problem is not None and self._started is None:
-            self.refused = "its heartbeat does not say which process it is."
+            self._refuse(judged, "its heartbeat does not say which process it is.")
             return None
-        if self._started is not None and self._started not in roots:
-            roots.append(self._started)
-        tree = Tree(tuple(roots), None if self._process is None else self._process.pid)
-        if os.getpid() in {process.pid for process in tree.members()}:
-            self.refused = "this watch was itself started by that job."
-            return None
-        return tree
+        return []
 
-    def _ended(self, tree: Tree) -> bool:
+    def _end(self, tree: Tree) -> str | None:
+        """Why that cannot be done, in a sentence; None: it was."""
+        if os.getpid() in {process.pid for process in tree.members()}:
+            return "this watch was itself started by that job."
         try:
             survivors = tree.end(self._grace_s)
         except OSError as error:
-            self.refused = f"its processes cannot be ended safely: {error.strerror}."
-            return False
+            return f"its processes cannot be ended safely: {error.strerror}."
         finally:
             self.wait(0)
-        if survivors:
-            pids = ", ".join(str(process.pid) for process in sorted(survivors))
-            self.refused = f"its processes {pids} do not end, not by SIGKILL either."
-        return not survivors
+        if not survivors:
+            return None
+        pids = ", ".join(str(process.pid) for process in sorted(survivors))
+        return f"its processes {pids} do not end, not by SIGKILL either."
 
     def _start(self, command: Sequence[str]) -> None:
         _adopt()

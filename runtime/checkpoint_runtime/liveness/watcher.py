@@ -158,8 +158,8 @@ class Watcher:
         quiet_s = self._clock_s - watched.sign_s
         known = beat is not None or watched.problem is not None
         late = self.start_within_s is not None and quiet_s >= self.start_within_s
-        # Another machine of the same name may be what beats there.
-        doubtful = watched.presence is Presence.REBOOTED and watched.has_beaten
+        # Another machine of the same name may be what beats there: that is waited for.
+        doubtful = watched.presence is Presence.REBOOTED
         return Seen(
             ended=None if beat is None or beat.state is BeatState.RUNNING else beat.state,
             dead=watched.presence.is_dead and not doubtful,
@@ -176,6 +176,8 @@ class Watcher:
 
     def _while_replaced(self, watched: _Watched) -> tuple[Liveness, str, bool]:
         if self._clock_s - watched.since_s >= watched.replaced_within_s:
+            if watched.beat is not None and watched.beat.state is BeatState.FINISHED:
+                return Liveness.FINISHED, "it said that it finished when it was told to end", True
             why = f"it was started again, and has not beaten within {watched.replaced_within_s:g} s"
             return Liveness.STALE, why, True
         return Liveness.WAITING, "it was started again, and has not beaten yet", False

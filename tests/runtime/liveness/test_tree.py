@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from checkpoint_runtime.liveness import Heartbeat, Watcher, read_workspace
+from checkpoint_runtime.liveness import Heartbeat, Liveness, Watcher, read_workspace
 from checkpoint_runtime.liveness.restarts import Restarts
 from checkpoint_runtime.liveness.tree import Process, Tree, _send
 from checkpoint_runtime.processes import start_ticks
@@ -145,5 +146,6 @@ def test_a_watch_does_not_end_the_job_that_it_was_started_by(tmp_path: Path) -> 
     restarts = Restarts(["true"], budget=1, backoff_s=0, grace_s=0, note=notes.append)
     with Heartbeat(tmp_path, interval_s=60):
         (judged,) = Watcher(stalled_after_s=1).observe(read_workspace(tmp_path), 0.0)
-        assert not restarts.make(judged)
+        assert not restarts.make([replace(judged, liveness=Liveness.STALLED)])
+        assert restarts.refused("main")
     assert notes == ["main is not started again: this watch was itself started by that job."]

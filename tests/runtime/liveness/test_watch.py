@@ -30,7 +30,7 @@ from checkpoint_runtime.liveness import (
     Watcher,
     beater,
 )
-from tests.runtime.liveness.workers import Worker, until
+from tests.runtime.liveness.workers import Worker, started_worker, until
 
 PROGRAM = [sys.executable, "-m", "checkpoint_runtime.command.main", "watch"]
 BOUND = ["--stale-after", "0.4"]
@@ -166,6 +166,18 @@ def test_a_job_that_is_stopped_is_ended_and_resumed(worker: Worker) -> None:
     assert worker.process.wait(30) == -signal.SIGTERM
     assert "it is started again (0 restarts left)" in watched.err
     assert worker.beat.state is BeatState.FINISHED
+
+
+def test_a_job_that_finishes_when_it_is_told_to_end_is_finished(tmp_path: Path) -> None:
+    """The resume of a finished job has nothing to do, and does not beat."""
+    with started_worker(tmp_path, ends_at=signal.SIGTERM) as worker:
+        worker.stop()
+        watched = watch_as_process(
+            str(tmp_path), *BOUND, "--restarts", "1", "--restart", "--", "true"
+        )
+        assert worker.process.wait(30) == 0
+    assert watched.code == ExitCode.DONE
+    assert "it is started again (0 restarts left)" in watched.err
 
 
 def test_a_job_that_died_before_its_first_beat_is_started(tmp_path: Path) -> None:

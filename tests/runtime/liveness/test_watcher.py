@@ -111,7 +111,7 @@ def test_who_is_stopped_is_stale_when_the_bound_is_over(presence: Presence) -> N
     assert watched.after(1) is Liveness.ALIVE
 
 
-@pytest.mark.parametrize("presence", [Presence.GONE, Presence.REUSED, Presence.REBOOTED])
+@pytest.mark.parametrize("presence", [Presence.GONE, Presence.REUSED])
 def test_who_is_certainly_gone_is_stale_at_once(presence: Presence) -> None:
     watched = Watched()
     watched.presence = presence
@@ -119,10 +119,14 @@ def test_who_is_certainly_gone_is_stale_at_once(presence: Presence) -> None:
     assert (judged.liveness, judged.decided, judged.why) == (Liveness.STALE, True, presence.value)
 
 
-def test_another_machine_of_the_same_name_is_believed_once_it_beats() -> None:
+def test_a_machine_started_again_may_be_another_one_of_the_same_name() -> None:
     watched = Watched()
     watched.presence = Presence.REBOOTED
-    assert watched.after(0) is Liveness.STALE
+    assert watched.after(0) is Liveness.WAITING
+    assert not watched.sees().decided
+    assert watched.after(9.9) is Liveness.WAITING
+    assert watched.after(0.1) is Liveness.STALE
+    assert watched.sees().why == "its machine has been started again since"
     assert watched.after(1, beats=True) is Liveness.ALIVE
     watched.presence = Presence.GONE
     assert watched.after(1, beats=True) is Liveness.STALE
@@ -261,6 +265,16 @@ def test_what_was_started_again_is_waited_for_and_what_is_left_says_nothing() ->
     assert watched.after(59) is Liveness.ALIVE
     watched.presence = Presence.GONE
     assert watched.after(1) is Liveness.STALE
+
+
+def test_one_that_finished_when_it_was_told_to_end_is_not_called_stale() -> None:
+    watched = Watched()
+    watched.presence = Presence.GONE
+    assert watched.after(0) is Liveness.STALE
+    watched.watcher.expect_another(HERE, "main", 60)
+    watched.beat = replace(BEAT, state=BeatState.FINISHED)
+    assert watched.after(59) is Liveness.WAITING, "what was started again may still beat"
+    assert watched.after(1) is Liveness.FINISHED
 
 
 def test_to_decide_it_takes_a_beat_and_where_that_is_judged_progress() -> None:

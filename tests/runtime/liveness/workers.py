@@ -29,10 +29,11 @@ package.__path__ = [sys.argv[3]]
 sys.modules["checkpoint_runtime"] = package
 from checkpoint_runtime.liveness.heartbeat import Heartbeat
 
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+ends_at = int(sys.argv[4])
+signal.pthread_sigmask(signal.SIG_BLOCK, [ends_at])
 with Heartbeat(sys.argv[1], interval_s=float(sys.argv[2])) as heartbeat:
     heartbeat.stage("work", done=0, total=7)
-    signal.sigwait([signal.SIGUSR1])
+    signal.sigwait([ends_at])
 """
 
 
@@ -76,11 +77,19 @@ class Worker:
 
 @contextmanager
 def started_worker(
-    workspace: Path, interval_s: float = INTERVAL_S, beats: int = 2
+    workspace: Path,
+    interval_s: float = INTERVAL_S,
+    beats: int = 2,
+    *,
+    ends_at: signal.Signals = signal.SIGUSR1,
 ) -> Iterator[Worker]:
-    """A worker that has begun its stage, and beaten so often."""
+    """A worker that has begun its stage, and beaten so often.
+
+    :param ends_at: tells it to finish.
+    """
     package = str(Path(checkpoint_runtime.__file__).parent)
     arguments = [sys.executable, "-c", _WORKER, str(workspace), str(interval_s), package]
+    arguments.append(str(int(ends_at)))
     with subprocess.Popen(arguments) as process:
         try:
             worker = Worker(process, workspace)
