@@ -19,7 +19,14 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TypeVar, overload
 
-__all__ = ["CommandSubject", "HeartbeatCommand", "HeartbeatFile", "checkpoint_subject"]
+__all__ = [
+    "Bucket",
+    "CommandSubject",
+    "HeartbeatCommand",
+    "HeartbeatFile",
+    "Staging",
+    "checkpoint_subject",
+]
 
 SUBJECT_ATTRIBUTE = "__checkpoint_subject__"
 """Set by ``@checkpoint_subject`` on the function that it marks, to a :class:`Mark`."""
@@ -54,6 +61,35 @@ class HeartbeatCommand:
     """So long after its last progress it says ``stalled``; None: it does not tell."""
 
 
+@dataclass(frozen=True)
+class Bucket:
+    """Where in an object store the job puts what it makes; ``AWS_ENDPOINT_URL`` says which store.
+
+    The bucket is there before every fresh run, and holds what ``setup`` has put into it.
+    """
+
+    bucket: str
+    prefix: str = ""
+    """Its objects' keys begin with it."""
+    markers: str | None = None
+    """A glob in the workspace, or of keys after the prefix: files, or objects, that say that
+    something has been stored."""
+    reconcile: CommandLine | None = None
+    """A command, with ``{workspace}`` in it, that compares the markers with the bucket, voids those
+    of objects that are lost or cut, and writes those of whole ones that have none."""
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A directory of limited size through which what the job makes passes on its way."""
+
+    path: str
+    """Relative to the workspace. The kit makes it in every fresh workspace, as it is there where
+    it is a file system of its own."""
+    bound_bytes: int
+    """So many bytes of data are never passed there by the job."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CommandSubject:
     """A job that is run, resumed and checked by commands.
@@ -79,10 +115,16 @@ class CommandSubject:
     ``{workspace}`` in it or as a list, a command that prints it."""
     heartbeat: HeartbeatFile | HeartbeatCommand | None = None
     """What shows from outside that the job lives."""
+    s3: Bucket | None = None
+    """Where it uploads to. The kit is the store, or stands before it: it holds the bucket of each
+    crash state, and fails as stores do."""
+    staging: Staging | None = None
+    """Where what it makes waits until it is uploaded."""
     outputs: Collection[str] = ()
     """Globs in the workspace: files that must be whole whenever they have their final name."""
     ephemeral: Collection[str] = ()
-    """Globs in the workspace: files left out of comparisons, a log say."""
+    """Globs in the workspace, and of keys after the bucket's prefix: files, and objects, left out
+    of comparisons, a log say."""
     capabilities: Collection[str] = ()
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     """Contract id → why it fails today; strict: once it holds, that is a failure."""

@@ -45,6 +45,7 @@ from pytest_checkpoint.phases.liveness.asking import declared as declared_heartb
 from pytest_checkpoint.phases.replays import Replays, require_state, same_point
 from pytest_checkpoint.phases.second_crash.spent import told_spent
 from pytest_checkpoint.phases.selfcheck import self_check
+from pytest_checkpoint.phases.store.ahead import ahead_of
 from pytest_checkpoint.phases.trials_again import TrialsAgain
 from pytest_checkpoint.phases.trying import NOTHING_TRIED, Tried, is_trial, try_all
 from pytest_checkpoint.phases.warm import COLD, Warmth, doubt, try_warm
@@ -90,7 +91,9 @@ class Examiner:
         self._progress = progress
         self._bench = Bench(client, subject, options)
         self._keeper = Keeper(
-            folder=kept_folder(options, subject, client.number), cap_bytes=options.keep_bytes
+            folder=kept_folder(options, subject, client.number),
+            cap_bytes=options.keep_bytes,
+            store=client.bodies if subject.s3 is not None else None,
         )
         self._notes = [f"workspace {client.workspace}", *notes]
 
@@ -281,7 +284,9 @@ class Examiner:
                 "stores through a shared mapping could not be read, so its states are not known: "
                 + ", ".join(control.unreadable)
             )
-            unobservable = dict.fromkeys([*RESTORED, Fault.CHANGED], sentence)
+            unobservable = dict.fromkeys(
+                [*RESTORED, Fault.CHANGED, Fault.STAGING_GONE, Fault.STORE_SLOW], sentence
+            )
         subject = self._subject
         outputs = find_outputs(
             source.timeline, source.operations, subject.outputs, subject.ephemeral
@@ -297,6 +302,7 @@ class Examiner:
             coverage=exploration.coverage,
             outputs=outputs.paths,
             partial_outputs=outputs.partial,
+            markers_ahead=ahead_of(self._bench, control.reference, source),
             restart_ratio=self._options.restart_ratio,
             heartbeat=declared_heartbeat(subject),
         )
@@ -308,6 +314,7 @@ class Examiner:
         self._keeper.operations(operations)
         failed = (one.finding.point for verdict in verdicts.values() for one in verdict.failures)
         keep_needed(self._keeper.resumes, failed)
+        self._keeper.objects()
         printed = printed_by(
             (*evidence.experiments, *evidence.replays), (*evidence.trials, *evidence.trial_replays)
         )

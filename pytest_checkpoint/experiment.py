@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from checkpoint_contracts import judge_all
@@ -16,10 +18,12 @@ from checkpoint_contracts.evidence import Evidence
 from pytest_checkpoint.errors import HarnessError, SubjectError
 from pytest_checkpoint.examination import Examination, Progress
 from pytest_checkpoint.examiner import Examiner, contracts_of
+from pytest_checkpoint.keeping.bodies import copy_kept_bodies
 from pytest_checkpoint.keeping.kept import Kept
 from pytest_checkpoint.keeping.places import chosen_root, first_root, kept_folder, slots_of
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.bucket import require_store, wanted_store
 from pytest_checkpoint.phases.control import FirstRun, first_run
 from pytest_checkpoint.phases.trying import is_trial
 from pytest_checkpoint.record import abilities
@@ -35,11 +39,11 @@ def examine(subject: Subject, options: Options, progress: Progress) -> Examinati
     is wrong with the subject makes every verdict inconclusive, with that sentence.
     """
     abilities.require()
+    require_store(subject, options)
     kept_folder(options, subject)  # told now, not after the first run, if it cannot be made
     begun = time.monotonic()
     try:
-        first, root = _first_run(subject, options, progress)
-        with _slot(slots_of(root, options, subject), subject) as client:
+        with _after_first_run(subject, options, progress) as (first, client):
             examination = Examiner(subject, options, progress, client).examine(first)
     except (SubjectError, HarnessError) as error:
         examination = _invalid(subject, options, str(error))
@@ -55,21 +59,22 @@ def replay(
     :class:`~pytest_checkpoint.errors.UserError` if the point is none of the recording's.
     """
     abilities.require()
+    require_store(subject, options)
     begun = time.monotonic()
     kept = Kept.of(options, subject)
     if not is_trial(contract, point_id):
         parse(point_id)  # told now, before anything runs
     try:
         if kept is None:
-            first, root = _first_run(subject, options, progress)
-            with _slot(slots_of(root, options, subject), subject) as client:
+            with _after_first_run(subject, options, progress) as (first, client):
                 examination = Examiner(subject, options, progress, client).record_and_replay(
                     first, contract, point_id
                 )
         else:
             slot = Path(kept.recording.slot)
             progress.phase(kept.note)
-            with _slot(slot.parent, subject, int(slot.name)) as client:
+            with _slot(slot.parent, subject, options, int(slot.name)) as client:
+                copy_kept_bodies(kept_folder(options, subject), client)
                 examiner = Examiner(subject, options, progress, client, kept.note)
                 control = kept.control(options)
                 examination = examiner.replay(control, kept.evidence, contract, point_id)
@@ -78,15 +83,20 @@ def replay(
     return dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
 
 
-def _slot(base: Path, subject: Subject, number: int | None = None) -> SlotClient:
-    return SlotClient(base, number, receives=EFFECTS in subject.capabilities)
+def _slot(base: Path, subject: Subject, options: Options, number: int | None = None) -> SlotClient:
+    receives = EFFECTS in subject.capabilities
+    return SlotClient(base, number, receives=receives, store=wanted_store(subject, options))
 
 
-def _first_run(subject: Subject, options: Options, progress: Progress) -> tuple[FirstRun, Path]:
-    """In TMPDIR; and where the second run and all experiments go, by what it needed."""
-    with _slot(slots_of(first_root(options), options, subject), subject) as client:
+@contextmanager
+def _after_first_run(
+    subject: Subject, options: Options, progress: Progress
+) -> Iterator[tuple[FirstRun, SlotClient]]:
+    """In TMPDIR; then the slot where the second run and all experiments go, by what it needed."""
+    with _slot(slots_of(first_root(options), options, subject), subject, options) as client:
         first = first_run(Bench(client, subject, options), client.scratch, progress)
-    return first, chosen_root(options, first.peak_bytes)
+        client.move(slots_of(chosen_root(options, first.peak_bytes), options, subject))
+        yield first, client
 
 
 def _invalid(subject: Subject, options: Options, sentence: str) -> Examination:

@@ -46,5 +46,7 @@ class Options:
     """How long the job may take to end after SIGTERM or SIGINT."""
     depth: int = 2
     """So many crashes in a row: 1, the run only; 2, the resume too; and so on."""
+    s3_endpoint: str = ""
+    """The object store behind the proxy; empty: the kit's own."""
     contracts: frozenset[str] | None = None
     """Ids that were selected; None: all. Faults that none of them needs are not explored."""

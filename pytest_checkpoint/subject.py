@@ -22,6 +22,27 @@ class HeartbeatSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BucketPlace:
+    """Where in the object store the job's objects are."""
+
+    bucket: str
+    prefix: str = ""
+    markers: str | None = None
+    """A glob in the workspace, or of keys."""
+    reconcile: Command | None = None
+    """Compares the markers with the bucket, and mends what differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagingPlace:
+    """A directory of limited size that what the job makes passes through."""
+
+    path: PurePosixPath
+    """Relative to the workspace."""
+    bound_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """A subject, validated: what every way of naming one is turned into."""
 
@@ -35,6 +56,8 @@ class Subject:
     handoff: PurePosixPath | Command | None = None
     """What tells a reader where the job stands: a file in the workspace, or a command."""
     heartbeat: HeartbeatSource | None = None
+    s3: BucketPlace | None = None
+    staging: StagingPlace | None = None
     outputs: tuple[str, ...] = ()
     ephemeral: tuple[str, ...] = ()
     capabilities: frozenset[str] = frozenset()

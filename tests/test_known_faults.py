@@ -33,9 +33,14 @@ from tests.subjects.matrix import BY_COMMAND, CASES, FOLDER, SURVIVES_POWER_LOSS
 
 pytest_plugins = ["pytester"]
 
-NO_CASES = {"matrix.py", "torch_dcp_save.py"}
+NO_CASES = {"matrix.py", "torch_dcp_save.py", "tiny_s3.py", "tiny_uploads.py"}
 """The matrix itself, and what needs torch: tests/acceptance/test_torch_dcp.py judges that."""
-SHORT_DEADLINE_S = {"dead_owner_waited_for": "1", "second_waits": "1"}
+SHORT_DEADLINE_S = {
+    "dead_owner_waited_for": "1",
+    "second_waits": "1",
+    "staging_waits_for_ever": "1",
+    "staging_sleeps_on_dead_uploader": "2",
+}
 """Of subjects that hang by design."""
 
 
@@ -66,6 +71,13 @@ def short_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The replay of a hang takes a minute at least; here, twice the deadline: it never ends."""
     monkeypatch.setattr("pytest_checkpoint.phases.deadlines._LEAST_HANG_S", 0.1)
     monkeypatch.setattr("pytest_checkpoint.phases.deadlines._HANG_FACTOR", 2.0)
+    # A store of real size takes no parts of less than 5 MiB.
+    monkeypatch.setenv("S3_UPLOAD_PART_MIN_SIZE", "64")
+    # So long, and half as long again as a run takes, a full staging stays full.
+    monkeypatch.setattr("pytest_checkpoint.phases.staging.full._AGAIN_LEAST_S", 0.2)
+    monkeypatch.setattr("pytest_checkpoint.phases.staging.slow._STALL_LEAST_S", 0.1)
+    # Of what starts warm one is made again: that shows that the session does it.
+    monkeypatch.setattr("pytest_checkpoint.phases.again_fresh.SAMPLE", 1)
     # What is not noticed is waited for that much longer, too.
     monkeypatch.setattr("pytest_checkpoint.phases.liveness.asking._LEAST_SLACK_S", 0.5)
 
@@ -145,16 +157,20 @@ def survived(case: Case, recording: Recording, session: Session) -> Set[tuple[bo
 
 
 def judged(case: Case, model: str, workplace: Workplace) -> Session:
+    # What uploads imports the client beside it, which an isolated interpreter does not find.
+    python = PYTHON.replace(" -I ", " -E -s ") if case.bucket else PYTHON
     script = shlex.quote(str(case.script))
     more = [*case.options(model), f"--checkpoint-self-check={0 if case.heartbeat else 1}"]
     for name in case.changed:
-        more += ["--checkpoint-changed", f"{PYTHON} {script} run {{workspace}} {name}"]
+        more += ["--checkpoint-changed", f"{python} {script} run {{workspace}} {name}"]
+    if case.reconciles:
+        more += ["--checkpoint-s3-reconcile", f"{python} {script} reconcile {{workspace}}"]
     if case.heartbeat == BY_COMMAND:
-        more += ["--checkpoint-heartbeat-command", f"{PYTHON} {script} watch {{workspace}}"]
+        more += ["--checkpoint-heartbeat-command", f"{python} {script} watch {{workspace}}"]
     deadline_s = SHORT_DEADLINE_S.get(case.name)
     if deadline_s is not None:
         more += ["--checkpoint-deadline", deadline_s]
     return workplace.judge(
-        *job(f"{PYTHON} {script} run {{workspace}}", f"{PYTHON} {script} check {{workspace}}"),
+        *job(f"{python} {script} run {{workspace}}", f"{python} {script} check {{workspace}}"),
         *more,
     )

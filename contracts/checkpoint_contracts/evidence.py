@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from checkpoint_contracts.bucket import Bucket, StoredObject, StoreRequest
 from checkpoint_contracts.crash_point import CRASHES, RESTORED, CrashPoint, Fault
 from checkpoint_contracts.execution import Execution
 from checkpoint_contracts.heartbeat import Heartbeat
@@ -28,6 +29,7 @@ __all__ = [
     "Fault",
     "Finished",
     "Handoff",
+    "MarkerAhead",
     "OtherRun",
     "OutputChange",
     "PartialOutput",
@@ -53,6 +55,10 @@ class Experiment:
     """What had been sent by the crash, where that is declared."""
     effects_after: tuple[Effect, ...] = ()
     """What the resume sent."""
+    requests: tuple[StoreRequest, ...] = ()
+    """What the resume asked of the object store, where that is declared."""
+    objects: tuple[StoredObject, ...] = ()
+    """What the store held after the resume."""
     resume: Execution
     second_resume: Execution | None = None
     """Only after a failed resume, only for the message."""
@@ -123,6 +129,12 @@ class Reference:
     """What it sent, where that is declared."""
     finished_effects: tuple[Effect, ...] = ()
     """What the resume of the finished job sent."""
+    objects: tuple[StoredObject, ...] = ()
+    """What the object store held at its end, where that is declared."""
+    requests: tuple[StoreRequest, ...] = ()
+    """What it asked of the store."""
+    bucket: Bucket | None = None
+    """What else is known of its objects; None: it declares none."""
     steps: int = 0
     """Operations of the recording, events among them; 0: not known."""
     other_run: OtherRun | None = None
@@ -154,6 +166,21 @@ class PartialOutput:
     """At the end of the undisturbed run."""
     why: str
     """A sentence without a full stop: how it came to stand there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkerAhead:
+    """A marker that stands at a kill, while its object is not whole in the bucket."""
+
+    point: CrashPoint
+    """The kill after the operation that left it so."""
+    marker: str
+    """A path in the workspace, or a key of the bucket."""
+    key: str
+    held_bytes: int | None
+    """None: there is no object."""
+    final_bytes: int
+    """At the end of the undisturbed run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +230,8 @@ class Evidence:
     empty only if none was declared."""
     partial_outputs: tuple[PartialOutput, ...] = ()
     """Derived from the recording alone, for all states, explored or not."""
+    markers_ahead: tuple[MarkerAhead, ...] = ()
+    """Derived from the recording alone, for all kills, explored or not."""
     trials: tuple[Trial, ...] = ()
     trial_replays: tuple[Trial, ...] = ()
     """Trials made again, to see whether a failure repeats; the point tells which."""

@@ -19,7 +19,7 @@ class Execution:
     startup_cpu_s: float = 0.0
     """User CPU up to its first recorded operation or event (all of it, if there was none)."""
     bytes_written: int = 0
-    """Under the workspace; TMPDIR is not counted."""
+    """Under the workspace, and sent to its object store; TMPDIR is not counted."""
     operations: int = 0
     """Recorded operations, events not counted."""
     output: str = ""

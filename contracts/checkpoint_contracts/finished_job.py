@@ -40,11 +40,11 @@ class ResumeIsIdempotent:
 A job that has finished is started again by schedulers, by scripts and by people who are not sure.
 After the undisturbed run the job is resumed once more. The check must say the same as before, no
 output (a file that matches the declared globs) may have come, gone, or changed in its bytes or its
-mode, no new start, done or fail line may have been written to $CHECKPOINT_EVENTS, and where effects
-are declared none may have arrived. Other files that changed, a log say, are told in a note. Times
-do not count, nor what the ephemeral globs match. If something shows, it must show again when the
-finished job is resumed a second time. Crashes have no part in this, so the contract is judged
-whichever faults are asked for.
+mode, nor, where an object store is declared, an object in its bytes, no new start, done or fail
+line may have been written to $CHECKPOINT_EVENTS, and where effects are declared none may have
+arrived. Other files that changed, a log say, are told in a note. Times do not count, nor what the
+ephemeral globs match. If something shows, it must show again when the finished job is resumed a
+second time. Crashes have no part in this, so the contract is judged whichever faults are asked for.
 
 It is broken by a counter that goes up at each start, by a time stamp in an output that is written
 at each start, by an append where a replacement was meant, and by a job that runs its last step

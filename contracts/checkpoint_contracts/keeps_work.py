@@ -108,10 +108,10 @@ class ResumeKeepsWork:
     promise: str = "a killed job goes on; it does not start over"
     explanation: str = """\
 What a resume costs is compared with what the undisturbed run cost, in two ratios that are never
-added: user CPU less start-up, and bytes written under the workspace. CPU decides; where start-up
-is half of the run or more, or less than 0.2 s remains, bytes decide and a note says so. Start-up is
-the CPU of the run up to its first operation or event, or that of resuming the finished job if that
-writes nothing, whichever is larger.
+added: user CPU less start-up, and bytes written under the workspace or sent to the object store
+that is declared. CPU decides; where start-up is half of the run or more, or less than 0.2 s
+remains, bytes decide and a note says so. Start-up is the CPU of the run up to its first operation
+or event, or that of resuming the finished job if that writes nothing, whichever is larger.
 
 The contract is broken ("it does not resume, it restarts") if from every kill point in the last
 quarter of the run the resume repeats at least 90 % of the run (--checkpoint-restart-ratio). Points

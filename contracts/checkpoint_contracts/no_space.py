@@ -53,21 +53,21 @@ def _look(trial: Trial, evidence: Evidence, reference: Reference) -> Seen:
 def _gaps(evidence: Evidence) -> tuple[str, ...]:
     trials = [trial for trial in evidence.trials if trial.kind is TrialKind.NO_SPACE]
     usable = [trial for trial in trials if unusable(trial) is None]
-    sentences = [*_unlike(usable)]
-    if usable and not any(map(_felt, usable)):
+    sentences = unlike(usable)
+    if usable and not any(map(felt, usable)):
         sentences.append(
             "the fault did not fire: no run was refused anything, however little room it had"
         )
     return tuple(sentences)
 
 
-def _felt(trial: Trial) -> bool:
+def felt(trial: Trial) -> bool:
     """Whether the run was refused something, or stopped before it could be."""
     fired = trial.shown is not None and trial.shown.step is not None
     return fired or not trial.legs[0].execution.succeeded
 
 
-def _unlike(trials: list[Trial]) -> list[str]:
+def unlike(trials: list[Trial]) -> list[str]:
     """Where a full file system and the quota of the kit were not the same to the job."""
     by_id = {trial.point.id: trial for trial in trials}
     sentences = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checkpoint_contracts.bucket import StoredObject
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputChange:
@@ -81,3 +83,5 @@ class OtherRun:
     """What it sent, where that is declared."""
     strayed: tuple[str, ...] = ()
     """Signals that it tried to send to processes that are not its own, in words."""
+    objects: tuple[StoredObject, ...] = ()
+    """What the object store held at its end, where that is declared."""

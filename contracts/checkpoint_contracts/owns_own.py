@@ -121,6 +121,18 @@ def _look(trial: Trial, evidence: Evidence, reference: Reference) -> Seen:
     return tuple(found)
 
 
+def _unseen(evidence: Evidence) -> tuple[str, ...]:
+    """A resume that fails may do so before it would have cleaned up."""
+    ended = [
+        trial for trial in evidence.trials if trial.kind is TrialKind.BYSTANDER and not trial.hung
+    ]
+    if not ended or any(trial.legs[-1].execution.succeeded for trial in ended):
+        return ()
+    first = f"{ended[0].point.operation}: {told(ended[0].legs[-1])}"
+    unseen = "nothing was seen: no resume beside others succeeded, or may have come to clean up"
+    return (f"{unseen}; {first}",)
+
+
 def _undisturbed(reference: Reference) -> tuple[Finding, ...]:
     return tuple(_signalled(finished_point(reference), "undisturbed", _of_the_run(reference)))
 
@@ -161,6 +173,7 @@ and remove those alone.""",
     needs=frozenset(),
     look=_look,
     look_at=_look_at,
+    gaps_of_all=_unseen,
     undisturbed=_undisturbed,
     undisturbed_again=_undisturbed_again,
 )

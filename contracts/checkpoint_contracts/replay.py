@@ -84,6 +84,7 @@ def _trusted(evidence: Evidence, contract: Contract) -> Evidence:
     return replace(
         evidence,
         partial_outputs=tuple(one for one in evidence.partial_outputs if one.point.fault in faults),
+        markers_ahead=tuple(one for one in evidence.markers_ahead if one.point.fault in faults),
         experiments=tuple(one for one in evidence.experiments if one.point.fault in faults),
         replays=tuple(one for one in evidence.replays if one.point.fault in faults),
         trials=tuple(one for one in evidence.trials if one.point.fault in faults),

@@ -122,13 +122,14 @@ a loaded machine are no death. While the heartbeat is asked after, at operations
 which a beat was seen the call is answered only after three times stale_after_s, everything else of
 the job going on; each call of a whole run takes longer; a whole run has to share the machine with
 twice as many busy loops as it has cores; and one has a wall clock that is an hour behind that of
-whoever asks (where libfaketime is installed; else a note says so). It must not be called stale at
-any time from its first beat on, nor finished, and go on; stalled is no false alarm, nor is what is
-said between its last beat and its end. The held call is an event line, or where there are none an
-operation on a file that is neither the heartbeat's nor ephemeral: name files that a beat writes
-under ephemeral, so that it is not the beat that is held. Where the kit itself did not get to run
-for a quarter of stale_after_s, or the run did not exit 0, nothing is said: inconclusive. Up to four
-operations are held, first, middle and last first.
+whoever asks (where libfaketime is installed, and all programs of the job are seen to load it; else
+a note says so). It must not be called stale at any time from its first beat on, nor finished, and
+go on; stalled is no false alarm, nor is what is said between its last beat and its end. The held
+call is an event line, or where there are none an operation on a file that is neither the
+heartbeat's nor ephemeral: name files that a beat writes under ephemeral, so that it is not the beat
+that is held. Where the kit itself did not get to run for a quarter of stale_after_s, or the run did
+not exit 0, nothing is said: inconclusive. Up to four operations are held, first, middle and last
+first.
 
 It is broken by a beat that comes only between two stages, or from the thread that writes the
 checkpoint, and by comparing the wall clocks of the job and of its watcher.

@@ -9,11 +9,13 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from checkpoint_contracts.bucket import StoredObject, StoreRequest, Tampered
 from checkpoint_contracts.crash_point import CrashPoint, Fault
 from checkpoint_contracts.execution import Execution
 from checkpoint_contracts.heartbeat import Watch
 from checkpoint_contracts.observations import Effect
 from checkpoint_contracts.pair import Pair
+from checkpoint_contracts.staged import Staged
 
 
 class TrialKind(enum.StrEnum):
@@ -66,6 +68,39 @@ class TrialKind(enum.StrEnum):
     """The run has another wall clock than its watcher, and is watched (``0.clock-set``)."""
     BLOCKED = "blocked"
     """The work of the run waits within a call, and it is watched (``41.blocked``)."""
+    STAGING_FULL = "staging-full"
+    """The run finds its staging full (``0.staging-17``, ``0.staging-inodes-3``)."""
+    STAGING_GONE = "staging-gone"
+    """The run is killed, its staging is emptied, and it is resumed (``41.staging-gone``)."""
+    STAGING_LEFT = "staging-left"
+    """The run is killed when its staging is fullest, and resumed (``41.staging-left``)."""
+    STORE_HEALTHY = "store-healthy"
+    """The run is recorded once more, and its staging measured (``0.store-healthy``)."""
+    STORE_SLOW = "store-slow"
+    """The same, and every upload takes long (``0.store-slow``)."""
+    STORE_STALLED = "store-stalled"
+    """The same, and no upload is ever answered (``0.store-stalled``)."""
+    STORE_RECOVERS = "store-recovers"
+    """The same, and the first uploads are not answered (``0.store-recovers``)."""
+    SHARDS_TOGETHER = "shards-together"
+    """Two shards at the same instant (``0.shards-together-2``: for the second time)."""
+    SHARDS_IN_TURN = "shards-in-turn"
+    """Three shards, one after the other (``0.shards-in-turn``)."""
+    SHARD_KILLED = "shard-killed"
+    """One of two is killed; then three, one after the other (``41.shard-killed``)."""
+
+    STORE_LIES = "store-lies"
+    """An upload is answered well, and not stored so (``41.store-lies-silent-success``)."""
+    STORE_SIGNALLED = "store-signal"
+    """The run is told to end while it uploads (``41.store-signal-sigint``)."""
+    STORE_FAILS_ONCE = "store-fails-once"
+    """An upload of the run fails once (``41.store-fails-once-slow-down``)."""
+    STORE_FAILS = "store-fails"
+    """An upload of the run fails, however often it is tried (``41.store-fails-slow-down``)."""
+    STORE_REFUSES = "store-refuses"
+    """An upload of the run is refused for good (``41.store-refuses-forbidden``)."""
+    RECONCILED = "reconciled"
+    """A finished job whose bucket was changed is reconciled (``41.reconciled-lost``)."""
 
     @property
     def fault(self) -> Fault:
@@ -98,6 +133,22 @@ _FAULTS = {
     TrialKind.LOADED: Fault.SLOWED,
     TrialKind.CLOCK_SET: Fault.SLOWED,
     TrialKind.BLOCKED: Fault.BLOCKED,
+    TrialKind.STORE_LIES: Fault.STORE_LIES,
+    TrialKind.STORE_SIGNALLED: Fault.SIGNAL,
+    TrialKind.STORE_FAILS_ONCE: Fault.STORE_FAILS,
+    TrialKind.STORE_FAILS: Fault.STORE_FAILS,
+    TrialKind.STORE_REFUSES: Fault.STORE_FAILS,
+    TrialKind.RECONCILED: Fault.STORE_CHANGED,
+    TrialKind.STAGING_FULL: Fault.STAGING_FULL,
+    TrialKind.STAGING_GONE: Fault.STAGING_GONE,
+    TrialKind.STAGING_LEFT: Fault.STORE_SLOW,
+    TrialKind.STORE_HEALTHY: Fault.STORE_SLOW,
+    TrialKind.STORE_SLOW: Fault.STORE_SLOW,
+    TrialKind.STORE_STALLED: Fault.STORE_SLOW,
+    TrialKind.STORE_RECOVERS: Fault.STORE_SLOW,
+    TrialKind.SHARDS_TOGETHER: Fault.SHARDS,
+    TrialKind.SHARDS_IN_TURN: Fault.SHARDS,
+    TrialKind.SHARD_KILLED: Fault.SHARDS,
 }
 
 
@@ -108,6 +159,8 @@ class Command(enum.StrEnum):
     RESUME = "resume"
     CHANGED = "changed pipeline"
     """A changed pipeline as the resume."""
+    RECONCILE = "reconciliation"
+    """The command that compares markers with the bucket."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +173,12 @@ class Leg:
     """Lines that it appended to the events file."""
     effects: tuple[Effect, ...] = ()
     """What it sent, where that is declared."""
+    requests: tuple[StoreRequest, ...] = ()
+    """What it asked of the object store, where that is declared."""
+    objects: tuple[StoredObject, ...] = ()
+    """What the store held after it."""
+    markers: tuple[str, ...] = ()
+    """The declared markers that stood after it: paths in the workspace, keys of the bucket."""
     killed: bool = False
     """The kit killed it, since it had said the line that the trial waits for."""
 
@@ -185,8 +244,14 @@ class Trial:
     """Those that lay there when the job was finished after all."""
     pair: Pair | None = None
     """The second start, where there was one beside the first leg."""
+    tampered: Tampered | None = None
+    """What was done to the bucket and the markers before the first leg."""
     watch: Watch | None = None
     """What its heartbeat said meanwhile, where somebody watched it."""
+    staging: Staged | None = None
+    """What lay in the staging meanwhile, where that was looked at."""
+    shards: int = 0
+    """How many shards were started one after the other, where some were."""
 
     @property
     def hung(self) -> bool:

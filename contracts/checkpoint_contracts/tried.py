@@ -54,6 +54,22 @@ _WORDS: Final = {
     TrialKind.LOADED: "a loaded machine",
     TrialKind.CLOCK_SET: "a wall clock that is set",
     TrialKind.BLOCKED: "work that waits within a call",
+    TrialKind.STORE_LIES: "an upload that is not stored as it was sent",
+    TrialKind.STORE_SIGNALLED: "a signal to end during an upload",
+    TrialKind.STORE_FAILS_ONCE: "an upload that fails once",
+    TrialKind.STORE_FAILS: "an upload that always fails",
+    TrialKind.STORE_REFUSES: "an upload that is refused",
+    TrialKind.RECONCILED: "a bucket that was changed",
+    TrialKind.STAGING_FULL: "a staging that is full",
+    TrialKind.STAGING_GONE: "a staging that has gone",
+    TrialKind.STAGING_LEFT: "a staging that a kill has left full",
+    TrialKind.STORE_HEALTHY: "a store that is well",
+    TrialKind.STORE_SLOW: "a store that is slow",
+    TrialKind.STORE_STALLED: "a store that never answers",
+    TrialKind.STORE_RECOVERS: "a store that stalls and recovers",
+    TrialKind.SHARDS_TOGETHER: "two shards at the same instant",
+    TrialKind.SHARDS_IN_TURN: "shards one after the other",
+    TrialKind.SHARD_KILLED: "a shard that is killed",
 }
 
 

@@ -56,6 +56,22 @@ class Symptom(enum.StrEnum):
     TWO_WRITERS = "two writers"
     UNNOTICED = "not noticed"
     FALSE_ALARM = "false alarm"
+    OBJECT_LOST = "object lost"
+    OBJECT_SPOILT = "object not as sent"
+    OBJECT_PARTIAL = "partial object"
+    MARKER_AHEAD = "marker without its object"
+    NOT_RETRIED = "not retried"
+    NO_PAUSE = "retried without a pause"
+    REFUSAL_RETRIED = "refusal retried"
+    UPLOADED_AGAIN = "uploaded again"
+    ORPHAN_LEFT = "orphan not adopted"
+    FOREIGN_TOUCHED = "foreign object touched"
+    SHARD_FAILED = "shard failed"
+    BOUND_PASSED = "bound passed"
+    TRIES_WITHOUT_END = "tries without end"
+    PARTIAL_UPLOAD = "partial upload"
+    MARKER_IN_STAGING = "marker in the staging"
+    MARKERS_REMOVED = "markers removed"
 
     @property
     def kind(self) -> Symptom:

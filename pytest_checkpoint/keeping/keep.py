@@ -1,10 +1,10 @@
 """What is kept of an examination: evidence, and a wreck for the first of each cause.
 
 ``.checkpoint-contracts/SUBJECT/`` holds ``recording/``, ``evidence.json``, ``operations.txt``,
-``resumes/`` (the recordings of those that were crashed in turn) and
-``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR), ``events`` and
-``effects`` as the crash left them (or a trial's last leg), and what was printed. All wrecks
-together stay under a cap.
+``resumes/`` (the recordings of those that were crashed in turn), ``bodies/`` (the bytes of objects
+that they tell of) and ``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR),
+``events``, ``effects`` and ``objects`` as the crash left them (or a trial's last leg), and what was
+printed. All wrecks together stay under a cap.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from checkpoint_contracts import archive
 from checkpoint_contracts.evidence import (
@@ -25,11 +26,14 @@ from checkpoint_contracts.evidence import (
 )
 from checkpoint_contracts.verdict import Finding, Verdict
 from pytest_checkpoint.examination import Wreck
+from pytest_checkpoint.keeping.bodies import BODIES, keep_bodies
 from pytest_checkpoint.keeping.places import file_name
 from pytest_checkpoint.phases.faults.rooms import first_refused
 from pytest_checkpoint.record.describe import describe
 from pytest_checkpoint.record.operations import WORKSPACE, Operation
 from pytest_checkpoint.record.slot import remove_tree
+from pytest_checkpoint.record.store.bodies import Bodies
+from pytest_checkpoint.record.store.contents import fold
 from pytest_checkpoint.states.kill import parse
 from pytest_checkpoint.states.resumes import Resumes
 from pytest_checkpoint.states.source import StateSource
@@ -45,6 +49,7 @@ _RESUMES: Final = "resumes"
 Printed = Mapping[str, Execution | None]
 """File name in a wreck → what an execution said there; None: it was not made."""
 _AROUND: Final = 4
+_LONGEST_NAME: Final = 200
 _LISTED: Final = 40
 
 
@@ -54,6 +59,8 @@ class Keeper:
 
     folder: Path
     cap_bytes: int
+    store: Bodies | None = None
+    """Where the bytes of objects are; None: the subject has no object store."""
 
     @property
     def recording(self) -> Path:
@@ -64,9 +71,15 @@ class Keeper:
         """Of resumes that were crashed, each under the id of the crash that it went on from."""
         return self.folder / _RESUMES
 
+    def objects(self) -> None:
+        """Keep the bytes of objects that the kept recordings need."""
+        if self.store is not None:
+            resumes = (path.parent for path in self.resumes.glob("*/operations.jsonl"))
+            keep_bodies(self.folder, (self.recording, *resumes), self.store)
+
     def begin(self) -> None:
         """Forget what an earlier examination kept."""
-        for name in (RECORDING, _WRECKS, _RESUMES):
+        for name in (RECORDING, _WRECKS, _RESUMES, BODIES):
             remove_tree(self.folder / name)
         for name in (EVIDENCE, "operations.txt"):
             (self.folder / name).unlink(missing_ok=True)
@@ -98,12 +111,34 @@ class Keeper:
         (folder / "effects").write_bytes(state.effects)
         for name, execution in printed.items():
             _write_output(folder / name, execution)
+        names = {"about.txt", "events", "effects", *printed}
+        if self.store is not None:
+            names.add("objects")
+            self._put_objects(state.objects, folder / "objects")
         if self._used() + size_of(state.image) <= self.cap_bytes:
-            _put_tree(state.image, folder, {"about.txt", "events", "effects", *printed})
+            _put_tree(state.image, folder, names)
         return Wreck(folder=folder, listing=listing, operations=around)
 
+    def _put_objects(self, log: bytes, folder: Path) -> None:
+        """A list, and each under its key, with what no file name can hold escaped."""
+        assert self.store is not None
+        folder.mkdir()
+        held = fold(log)
+        lines = [f"{one.key}  {one.size} bytes  {one.sha256}\n" for one in held.objects.values()]
+        lines += [
+            f"{one.key}  an upload in {len(one.parts)} parts, not completed ({one.id})\n"
+            for one in held.uploads.values()
+        ]
+        (folder / "list.txt").write_text("".join(sorted(lines)), encoding="utf-8")
+        left = self.cap_bytes - self._used()
+        for one in held.objects.values():
+            left -= one.size
+            if left >= 0 and self.store.has(one.sha256):
+                name = f"body-{quote(one.key, safe='')[:_LONGEST_NAME]}"
+                (folder / name).write_bytes(self.store.read(one.sha256))
+
     def _used(self) -> int:
-        wrecks = self.folder.parent.glob(f"*/{_WRECKS}/*/[wt]/**/*")
+        wrecks = self.folder.parent.glob(f"*/{_WRECKS}/*/[wto]*/**/*")
         return sum(path.lstat().st_size for path in wrecks)
 
 

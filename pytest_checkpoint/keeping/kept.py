@@ -61,7 +61,10 @@ class Kept:
             reference=reference,
             recording=self.recording,
             start=State(
-                self.recording.start, self.recording.start_events, self.recording.start_effects
+                self.recording.start,
+                self.recording.start_events,
+                self.recording.start_effects,
+                self.recording.start_objects,
             ),
             deadlines=Deadlines.of(
                 options, resume_took_s=took_s, check_took_s=reference.check.wall_s
@@ -89,6 +92,7 @@ def evidence_of_replay(known: Evidence, contract: str, again: Experiment) -> Evi
         replays=(again,),
         coverage={fault: Coverage(derived=1, unique=1, explored=1)},
         partial_outputs=tuple(one for one in known.partial_outputs if one.point == again.point),
+        markers_ahead=tuple(one for one in known.markers_ahead if one.point == again.point),
     )
 
 

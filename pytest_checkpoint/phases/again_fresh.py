@@ -54,4 +54,5 @@ def _ending(experiment: Experiment) -> tuple[object, ...]:
         experiment.events_after,
         experiment.effects_after,
         experiment.output_changes,
+        experiment.objects,
     )

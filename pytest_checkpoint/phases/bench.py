@@ -15,9 +15,19 @@ from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.known_checks import KnownChecks
 from pytest_checkpoint.phases.redaction import Redactor
+from pytest_checkpoint.phases.store.reading import sent_bytes
 from pytest_checkpoint.record import faults
-from pytest_checkpoint.record.client import STAGE_FAULT, SlotClient, environment
+from pytest_checkpoint.record.client import (
+    STAGE_FAULT,
+    SlotClient,
+    environment,
+    secrets_of,
+    store_url,
+)
 from pytest_checkpoint.record.request import Request, Result
+from pytest_checkpoint.record.store.contents import fold
+from pytest_checkpoint.record.store.faults import StoreFault
+from pytest_checkpoint.record.store.requests import StoreRequest
 from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.states.timeline import State
 from pytest_checkpoint.subject import Command, Subject
@@ -39,12 +49,16 @@ class Bench:
         self.subject = subject
         self.options = options
         self._environment = environment(client, keep_tmpdir=options.keep_tmpdir)
-        self._redact = Redactor(self._environment)
+        self._redact = Redactor(secrets_of(self._environment))
+        if subject.staging is not None:
+            (client.workspace / subject.staging.path).mkdir(0o700, parents=True, exist_ok=True)
         self._empty = State(self.look(), b"")
         self._warm = False
         self._learned: tuple[str, ...] = ()
         self._known = KnownChecks()
         self._reuses_checks = False
+        self.asked: tuple[StoreRequest, ...] = ()
+        """What the last command asked of the object store."""
         self.fell_back: str | None = None
         """Why a resume or check that was to start warm had to start fresh, if one had."""
 
@@ -55,6 +69,7 @@ class Bench:
         restore(state.image, self.client.path, exclude=NOT_THE_TREE)
         self.client.events.write_bytes(state.events)
         self.client.effects.write_bytes(state.effects)
+        self.client.objects.write_bytes(state.objects)
 
     def put_nothing(self) -> None:
         """As a fresh run finds it: an empty workspace, an empty TMPDIR, no events."""
@@ -65,7 +80,12 @@ class Bench:
 
     def state(self) -> State:
         client = self.client
-        return State(self.look(), client.events.read_bytes(), client.effects.read_bytes())
+        return State(
+            self.look(),
+            client.events.read_bytes(),
+            client.effects.read_bytes(),
+            client.objects.read_bytes(),
+        )
 
     def new_events(self, before: bytes) -> tuple[str, ...]:
         """Lines appended since the events file held ``before``."""
@@ -74,6 +94,10 @@ class Bench:
     def new_effects(self, before: bytes) -> tuple[Effect, ...]:
         """What was sent since the effects file held ``before``."""
         return effects_of(self.client.effects.read_bytes()[len(before) :])
+
+    def stored(self) -> str:
+        """What the object store holds: a text that is the same for the same."""
+        return fold(self.client.objects.read_bytes()).digest.hex()
 
     # --- executions ---
 
@@ -174,6 +198,7 @@ class Bench:
         room: faults.Room | None = None,
         signal: faults.SignalAt | None = None,
         lost_reply: faults.LostReply | None = None,
+        store_faults: tuple[StoreFault, ...] = (),
         recording: Path | None = None,
         watch_closes: bool = False,
         warm: bool | None = None,
@@ -189,6 +214,7 @@ class Bench:
             room=room,
             signal=signal,
             lost_reply=lost_reply,
+            store_faults=store_faults,
             recording=str(recording) if recording else None,
             watch_closes=watch_closes,
             warm=self._warm if warm is None else warm,
@@ -228,6 +254,7 @@ class Bench:
         room: faults.Room | None = None,
         signal: faults.SignalAt | None = None,
         lost_reply: faults.LostReply | None = None,
+        store_faults: tuple[StoreFault, ...] = (),
         watch_closes: bool = False,
         bystanders: tuple[int, ...] = (),
         warm: bool = False,
@@ -246,6 +273,7 @@ class Bench:
             room=room,
             signal=signal,
             lost_reply=lost_reply,
+            store_faults=store_faults,
             watch_closes=watch_closes,
             bystanders=bystanders,
             warm=warm,
@@ -271,6 +299,7 @@ class Bench:
     def carry_out(self, request: Request) -> Result:
         result = self.client.run(request)
         self.fell_back = self.fell_back or result.fresh_because
+        self.asked = result.requests
         if request.filtered:
             self._known.note(result)
         return result
@@ -295,7 +324,7 @@ class Bench:
             wall_s=result.wall_s,
             user_cpu_s=result.user_cpu_s,
             startup_cpu_s=result.startup_cpu_s,
-            bytes_written=result.workspace_bytes,
+            bytes_written=result.workspace_bytes + sent_bytes(result.requests),
             operations=result.operations,
             output=_shortened(output) if is_check else _shortened(output + errors),
             error_output=_shortened(errors) if is_check else "",
@@ -308,6 +337,8 @@ class Bench:
         """Made comparable between workspaces, and redacted: fit to be kept and shown."""
         text = text.replace(str(self.client.workspace), "{workspace}")
         text = text.replace(str(self.client.temporary), "$TMPDIR")
+        if self.client.store_port:
+            text = text.replace(store_url(self.client.store_port), "$AWS_ENDPOINT_URL")
         return self._redact(text)
 
 

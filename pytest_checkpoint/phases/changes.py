@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pytest_checkpoint.record.describe import shown_path
 from pytest_checkpoint.record.operations import WORKSPACE
+from pytest_checkpoint.record.store.contents import fold
 from pytest_checkpoint.states.globs import Globs
 from pytest_checkpoint.tree.compare import walk
 from pytest_checkpoint.tree.image import Directory, File, Image, Node, Special, Symlink, printable
@@ -45,6 +46,26 @@ def changes(
         )
         (changed if is_output else others).append(f"{shown_path(path)}: {text}")
     return Changes(tuple(changed), tuple(others))
+
+
+def object_changes(before: bytes, after: bytes, bucket: str) -> tuple[str, ...]:
+    """How the object store differs: keys and bytes. Times and metadata do not count.
+
+    Of two logs of objects; nothing is left out: what lies there is there for others.
+    """
+    old, new = fold(before).objects, fold(after).objects
+    changed = []
+    for key in sorted(old.keys() | new.keys()):
+        one, other = old.get(key), new.get(key)
+        if one is not None and other is not None:
+            if one.sha256 == other.sha256:
+                continue
+            same = one.size == other.size
+            text = f"other {one.size} bytes" if same else f"{one.size} bytes, then {other.size}"
+        else:
+            text = "gone after" if other is None else "an object that was not there before"
+        changed.append(f"s3://{bucket}/{key}: {text}")
+    return tuple(changed)
 
 
 def outputs_of(

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from checkpoint_contracts import wants_second_look
+from checkpoint_contracts.bucket import StoredObject
 from checkpoint_contracts.evidence import Effect, Execution, Finished, Reference
 from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench, lines_of
-from pytest_checkpoint.phases.changes import changes
+from pytest_checkpoint.phases.changes import changes, object_changes
 from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.declared import (
     require_effects,
@@ -26,10 +27,14 @@ from pytest_checkpoint.phases.declared import (
     require_inputs,
     require_outputs,
     require_proper_events,
+    require_requests,
+    require_staging,
 )
 from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.looks import other_run, outputs_stamped
 from pytest_checkpoint.phases.signatures import first_difference, signatures
+from pytest_checkpoint.phases.store.markers import bucket_of
+from pytest_checkpoint.phases.store.reading import objects_of, requests_of
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.operations import (
@@ -48,11 +53,12 @@ class FirstRun:
 
     check: Execution
     peak_bytes: int
-    """At most so much lay in the workspace and TMPDIR at once."""
+    """At most so much lay in the workspace, TMPDIR and the object store at once."""
     user_cpu_s: float
     signatures: tuple[str, ...]
     events: tuple[str, ...]
     effects: tuple[Effect, ...]
+    objects: tuple[StoredObject, ...]
     strayed: tuple[str, ...]
     outputs: Mapping[str, str]
     """Path → a stamp of the kind, mode and bytes of each."""
@@ -81,6 +87,7 @@ def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
     _require_sound_run(bench, result, execution)
     events = lines_of(bench.client.events.read_bytes())
     effects = bench.new_effects(b"")
+    objects = objects_of(bench.client.objects.read_bytes())
     outputs = outputs_stamped(bench, bench.look()) if bench.subject.outputs else {}
     check = _checked(bench)
     recording = journal.load(folder)
@@ -89,11 +96,12 @@ def first_run(bench: Bench, scratch: Path, progress: Progress) -> FirstRun:
     )
     return FirstRun(
         check=check,
-        peak_bytes=result.all_bytes + start_bytes,
+        peak_bytes=result.all_bytes + start_bytes + sum(one.size for one in result.requests),
         user_cpu_s=execution.user_cpu_s,
         signatures=signatures(recording),
         events=events,
         effects=effects,
+        objects=objects,
         strayed=execution.strayed,
         outputs=outputs,
     )
@@ -116,11 +124,13 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
     _require_telling_check(idle_check, check)
     events = lines_of(finished.events)
     require_proper_events(bench, events)
+    require_staging(bench, start, recording)
     require_inputs(bench, events)
     require_outputs(bench, finished)
     require_handoff(bench, finished, events)
     effects = effects_of(finished.effects)
     require_effects(bench, effects)
+    require_requests(bench, result)
     progress.phase("resume of the finished job")
     again = resumed_when_finished(bench, finished)
     _require_resumable(again.resume)
@@ -137,10 +147,14 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
         check=check,
         events=events,
         effects=effects,
+        objects=objects_of(finished.objects),
+        requests=requests_of(result.requests),
+        bucket=bucket_of(bench.subject, finished, recording.operations, bench.client.bodies),
         steps=len(recording.operations),
         other_run=dataclasses.replace(
             other_run(bench, first.events, first.outputs, finished.image),
             effects=first.effects,
+            objects=first.objects,
             strayed=first.strayed,
         ),
     )
@@ -171,9 +185,17 @@ def resumed_when_finished(bench: Bench, finished: State) -> Finished:
         events=events,
         effects=effects,
         check=bench.check(deadline_s) if resumed.succeeded else None,
-        changes=changed.outputs,
+        changes=(*changed.outputs, *_changed_objects(bench, finished)),
         notes=changed.others,
     )
+
+
+def _changed_objects(bench: Bench, finished: State) -> tuple[str, ...]:
+    """By the resume of the finished job."""
+    if bench.subject.s3 is None:
+        return ()
+    now = bench.client.objects.read_bytes()
+    return object_changes(finished.objects, now, bench.subject.s3.bucket)
 
 
 # --- what makes verdicts meaningless ---
@@ -202,7 +224,7 @@ def _require_sound_run(bench: Bench, result: Result, run: Execution) -> None:
             + _refused(run)
             + said(run)
         )
-    if not result.operations:
+    if not result.operations and not result.requests:
         raise SubjectError(
             "the undisturbed run did nothing under {workspace} (and TMPDIR): no file was created, "
             "written or renamed there; pass the workspace to the job, or read CHECKPOINT_WORKSPACE"

@@ -5,6 +5,8 @@ Each raises :class:`~pytest_checkpoint.errors.SubjectError`.
 
 from __future__ import annotations
 
+import os
+
 from checkpoint_contracts.effects import EFFECTS
 from checkpoint_contracts.evidence import Effect
 from checkpoint_contracts.inputs import STAGE_INPUTS, digests, malformed
@@ -12,8 +14,13 @@ from checkpoint_contracts.stages import stage_names
 from pytest_checkpoint.errors import SubjectError
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.handoff import read_handoff
+from pytest_checkpoint.phases.staging.peak import peak_of
+from pytest_checkpoint.record.journal import Recording
+from pytest_checkpoint.record.operations import WORKSPACE
+from pytest_checkpoint.record.request import Result
 from pytest_checkpoint.states.outputs import unmatched_glob
 from pytest_checkpoint.states.timeline import State
+from pytest_checkpoint.tree.image import directory_at
 
 
 def require_proper_events(bench: Bench, events: tuple[str, ...]) -> None:
@@ -77,6 +84,34 @@ def require_effects(bench: Bench, effects: tuple[Effect, ...]) -> None:
         raise SubjectError(
             f"the capability {EFFECTS!r} is declared, but the undisturbed run sent nothing: POST "
             "to $CHECKPOINT_EFFECTS_URL, or append lines to $CHECKPOINT_EFFECTS_FILE"
+        )
+
+
+def require_requests(bench: Bench, result: Result) -> None:
+    """Who declares an object store asks something of it."""
+    if bench.subject.s3 is not None and not result.requests:
+        raise SubjectError(
+            f"the bucket {bench.subject.s3.bucket!r} is declared, but the undisturbed run asked "
+            "nothing of the object store: let its client take $AWS_ENDPOINT_URL and the keys that "
+            "are in the environment beside it"
+        )
+
+
+def require_staging(bench: Bench, start: State, recording: Recording) -> None:
+    """A declared staging is there when the run begins, and something passes through it."""
+    if bench.subject.staging is None:
+        return
+    path = bench.subject.staging.path
+    under = b"/".join([WORKSPACE, os.fsencode(str(path))])
+    if directory_at(start.image, under) is None:
+        raise SubjectError(
+            f"the staging {path} is no directory when the run begins: the kit makes it before "
+            "setup, and setup must leave it, as it would a file system of its own"
+        )
+    if not peak_of(recording, under).size_bytes:
+        raise SubjectError(
+            f"the staging {path} is declared, but nothing ever lies in it in the undisturbed run: "
+            "name the directory that the job stages its files in, relative to {workspace}"
         )
 
 

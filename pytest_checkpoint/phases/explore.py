@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from checkpoint_contracts import ACKNOWLEDGES_EXIT, after_exit, wants_unresumed_check
+from checkpoint_contracts.bucket import StoreRequest
 from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.again_fresh import Sample
@@ -19,6 +20,7 @@ from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.looks import Looks
+from pytest_checkpoint.phases.store.reading import objects_of, requests_of
 from pytest_checkpoint.states.kill import CrashState
 from pytest_checkpoint.states.order import UniqueState
 from pytest_checkpoint.states.source import StateSource
@@ -168,7 +170,7 @@ def conduct(
         unresumed = bench.check(deadlines.check_s)
     bench.put(state)
     handoff = looks.handoff(where, state, deadlines)
-    resume = _resume(bench, deadlines)
+    resume, asked = _resume(bench, deadlines)
     resumed = Experiment(
         point=where,
         equal_steps=equal,
@@ -176,6 +178,8 @@ def conduct(
         events_after=bench.new_events(state.events),
         effects_before=effects_of(state.effects),
         effects_after=bench.new_effects(state.effects),
+        requests=asked,
+        objects=objects_of(bench.client.objects.read_bytes()),
         resume=resume,
         unresumed_check=unresumed,
         handoff=handoff,
@@ -192,13 +196,15 @@ def conduct(
     )
 
 
-def _resume(bench: Bench, deadlines: Deadlines) -> Execution:
+def _resume(bench: Bench, deadlines: Deadlines) -> tuple[Execution, tuple[StoreRequest, ...]]:
     """Once, or as often as the subject says it may take; the cost is that of all attempts."""
     execution = bench.resume(deadlines.resume_s)
+    asked = requests_of(bench.asked)
     for _ in range(bench.subject.resume_attempts - 1):
         if execution.succeeded or not execution.usable:
             break
         again = bench.resume(deadlines.resume_s)
+        asked += requests_of(bench.asked)
         execution = dataclasses.replace(
             again,
             wall_s=execution.wall_s + again.wall_s,
@@ -206,7 +212,7 @@ def _resume(bench: Bench, deadlines: Deadlines) -> Execution:
             bytes_written=execution.bytes_written + again.bytes_written,
             operations=execution.operations + again.operations,
         )
-    return execution
+    return execution, asked
 
 
 def _wants_unresumed(bench: Bench, where: CrashPoint, equal: tuple[int, ...]) -> bool:

@@ -14,6 +14,7 @@ from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.record import journal
+from pytest_checkpoint.record.store.contents import fold
 from pytest_checkpoint.states.order import spread
 from pytest_checkpoint.states.timeline import Timeline
 from pytest_checkpoint.tree.compare import differences
@@ -54,7 +55,11 @@ def kill_and_compare(bench: Bench, step: int) -> list[str] | None:
         return None
     recording = journal.load(folder)
     timeline = Timeline(
-        recording.start, recording.start_events, recording.operations, recording.start_effects
+        recording.start,
+        recording.start_events,
+        recording.operations,
+        recording.start_effects,
+        recording.start_objects,
     )
     expected = timeline.after(len(recording.operations))
     # Stores through a mapping may go on until the last thread is dead.
@@ -65,4 +70,6 @@ def kill_and_compare(bench: Bench, step: int) -> list[str] | None:
         unlike.append(f"events: {expected.events!r} expected, {found.events!r} found")
     if expected.effects != found.effects:
         unlike.append(f"effects: {expected.effects!r} expected, {found.effects!r} found")
+    if fold(expected.objects).digest != fold(found.objects).digest:
+        unlike.append(f"objects: {expected.objects!r} expected, {found.objects!r} found")
     return unlike

@@ -33,6 +33,7 @@ from pytest_checkpoint.states.timeline import State
 FEWEST_STATES: Final = 8
 """With fewer states to explore, trying it out takes longer than it saves."""
 
+_SEVERAL: Final = {"events", "effects", "objects", "operations", "files outside"}
 _LONG_S: Final = 0.5
 """A job that takes longer is run once more to learn what it imports."""
 
@@ -163,8 +164,9 @@ class _Sample:
             resume = bench.resume_told(deadline_s, folder, in_order=False)
             events = bench.new_events(finished.events)
             effects = bench.new_effects(finished.effects)
+            objects = bench.stored()
             check = bench.check_told(deadline_s)
-        seen: dict[str, object] = {"events": events, "effects": effects}
+        seen: dict[str, object] = {"events": events, "effects": effects, "objects": objects}
         for name, result in (("resume", resume), ("check", check)):
             seen[f"{name}'s exit"] = (result.exit_code, result.signal, result.timed_out)
             seen[f"{name}'s output"] = bench.clean(result.output)
@@ -211,7 +213,7 @@ def _text(result: Result) -> str:
 
 
 def _verb(name: str) -> str:
-    return "are" if name in {"events", "effects", "operations", "files outside"} else "is"
+    return "are" if name in _SEVERAL else "is"
 
 
 def _shown(value: object) -> str:

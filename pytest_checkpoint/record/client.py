@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -16,13 +18,45 @@ import pytest_checkpoint
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record.receiver.receiver import RECEIVER
 from pytest_checkpoint.record.request import Request, Result
-from pytest_checkpoint.record.slot import scratch_of
+from pytest_checkpoint.record.slot import bodies_of, scratch_of
+from pytest_checkpoint.record.store.bodies import Bodies
+from pytest_checkpoint.record.store.upstream import OWN
+from pytest_checkpoint.record.store.wanted import WantedStore
 
 _SERVER: Final = (
     "import sys; sys.path[:0] = [{path!r}]; "
-    "from pytest_checkpoint.record.server import main; main({descriptor})"
+    "from pytest_checkpoint.record.server import main; main({descriptor}); "
+    "import os; os._exit(0)"  # taking its modules down takes longer than an execution
 )
 _LAST_WORDS: Final = 4000
+_OWN_ACCOUNT: Final = frozenset(
+    {
+        "AWS_PROFILE",
+        "AWS_DEFAULT_PROFILE",
+        "AWS_SESSION_TOKEN",
+        "AWS_SECURITY_TOKEN",
+        "AWS_ENDPOINT_URL_S3",
+        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+        "AWS_ROLE_ARN",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+        "AWS_USE_FIPS_ENDPOINT",
+        "AWS_USE_DUALSTACK_ENDPOINT",
+    }
+)
+"""What would lead a client past the endpoint that it is given."""
+_TOLD: Final = {
+    "AWS_ACCESS_KEY_ID": OWN.key,
+    "AWS_SECRET_ACCESS_KEY": OWN.secret,
+    "AWS_DEFAULT_REGION": OWN.region,
+    "AWS_REGION": OWN.region,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+}
+"""What a client needs to be told besides."""
 STAGE_FAULT: Final = "CHECKPOINT_STAGE_FAULT"
 """Set only where a stage is to raise: ``raise:NAME:TIMES``."""
 EFFECTS_URL: Final = "CHECKPOINT_EFFECTS_URL"
@@ -33,11 +67,19 @@ EFFECTS_FILE: Final = "CHECKPOINT_EFFECTS_FILE"
 class SlotClient:
     """A slot of our own while the ``with`` block lasts; removed at its end, however it ends."""
 
-    def __init__(self, base: Path, number: int | None = None, *, receives: bool = False) -> None:
-        """``receives``: effects can be sent there by HTTP."""
+    def __init__(
+        self,
+        base: Path,
+        number: int | None = None,
+        *,
+        receives: bool = False,
+        store: WantedStore | None = None,
+    ) -> None:
+        """``receives``: effects can be sent there by HTTP. ``store``: the object store it has."""
         self._base = base
         self._wanted = number
         self._receives = receives
+        self._store = store
 
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
@@ -60,17 +102,10 @@ class SlotClient:
         self._socket = ours
         self._lines = ours.makefile("rb")
         try:
-            wanted = {"base": str(self._base), "number": self._wanted}
-            answer = self._ask({**wanted, "receives": self._receives})
-            if "error" in answer:
-                raise HarnessError(answer["error"])
+            self._take(self._base, self._wanted)
         except BaseException:
             self._close()
             raise
-        self.path = Path(answer["path"])
-        self.number = int(answer["number"])
-        self.port = int(answer["port"])
-        """Of 127.0.0.1, where effects are received; 0: nowhere."""
         return self
 
     def __exit__(
@@ -80,6 +115,26 @@ class SlotClient:
         trace: TracebackType | None,
     ) -> None:
         self._close()
+
+    def move(self, base: Path) -> None:
+        """Give the slot back, and have another one there.
+
+        HarnessError if none is to be had: then there is no slot any more.
+        """
+        self._take(base, None)
+
+    def _take(self, base: Path, number: int | None) -> None:
+        wanted = {"base": str(base), "number": number}
+        store = self._store and dataclasses.asdict(self._store)
+        answer = self._ask({**wanted, "receives": self._receives, "store": store})
+        if "error" in answer:
+            raise HarnessError(answer["error"])
+        self.path = Path(answer["path"])
+        self.number = int(answer["number"])
+        self.port = int(answer["port"])
+        """Of 127.0.0.1, where effects are received; 0: nowhere."""
+        self.store_port = int(answer["store_port"])
+        """The same of the object store."""
 
     def run(self, request: Request) -> Result:
         """Carry out one execution and wait for it; HarnessError if the kit itself failed."""
@@ -104,6 +159,16 @@ class SlotClient:
     @property
     def effects(self) -> Path:
         return self.path / "effects"
+
+    @property
+    def objects(self) -> Path:
+        """The log of what the object store holds: see ``store.contents``."""
+        return self.path / "objects"
+
+    @property
+    def bodies(self) -> Bodies:
+        """The bytes of objects."""
+        return Bodies(bodies_of(self.path))
 
     @property
     def scratch(self) -> Path:
@@ -159,7 +224,30 @@ def environment(slot: SlotClient, *, keep_tmpdir: bool) -> dict[str, str]:
     if slot.port:
         inherited[EFFECTS_URL] = f"http://{RECEIVER}:{slot.port}/"
         inherited[EFFECTS_FILE] = str(slot.effects)
+    if slot.store_port:
+        inherited = _with_store(inherited, slot.store_port)
+    if slot.port or slot.store_port:
         for name in ("no_proxy", "NO_PROXY"):  # a proxy cannot reach it, and is not to
             others = inherited.get(name)
             inherited[name] = f"{others},{RECEIVER}" if others else RECEIVER
     return inherited
+
+
+def store_url(port: int) -> str:
+    """Where the job finds the object store."""
+    return f"http://{RECEIVER}:{port}"
+
+
+def _with_store(inherited: dict[str, str], port: int) -> dict[str, str]:
+    """Where the object store is. Nothing of the user's own accounts is left: no job needs them."""
+    told = {name: value for name, value in inherited.items() if name not in _OWN_ACCOUNT}
+    return told | {"AWS_ENDPOINT_URL": store_url(port), **_TOLD}
+
+
+def secrets_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment as far as it is the user's, and may hold what is not to be shown."""
+    ours = {"AWS_ENDPOINT_URL": environment.get("AWS_ENDPOINT_URL", ""), **_TOLD}
+    if not ours["AWS_ENDPOINT_URL"].startswith(f"http://{RECEIVER}:"):
+        return dict(environment)
+    given = {name: value for name, value in environment.items() if ours.get(name) != value}
+    return given | {name: os.environ[name] for name in ours if name in os.environ}

@@ -49,6 +49,7 @@ _EFFECTS: Final[Mapping[str, type[Effect]]] = {
         operations.MapShared,
         operations.Event,
         operations.Sent,
+        operations.Stored,
     )
 }
 _FIELDS: Final = {

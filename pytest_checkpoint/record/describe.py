@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from pytest_checkpoint.record.operations import (
+    STORE_CALL,
     TEMPORARY,
     WORKSPACE,
     Allocate,
@@ -30,6 +31,7 @@ from pytest_checkpoint.record.operations import (
     SetMode,
     SetOwner,
     SetTime,
+    Stored,
     Truncate,
     Write,
 )
@@ -70,6 +72,9 @@ _VERBS: Final = {
 
 def describe(operation: Operation) -> str:
     """One operation for people: ``write state.json (4096 bytes at 0)``, ``event "done 3"``."""
+    asked = operation.effects[0] if operation.effects else None
+    if isinstance(asked, Stored):
+        return _request(operation, asked)
     if operation.is_event:
         return _event(operation, _lines(operation))
     text = f"{_verb(operation)} {_places(operation)}".rstrip()
@@ -78,6 +83,8 @@ def describe(operation: Operation) -> str:
 
 def signature(operation: Operation) -> str:
     """What stays the same of :func:`describe` when a loop does the same with other names."""
+    if operation.call == STORE_CALL:
+        return normalized(printable(operation.path))
     if operation.is_event:
         return _event(operation, [normalized(line) for line in _lines(operation)])
     text = f"{_verb(operation)} {normalized(_places(operation))}".rstrip()
@@ -111,6 +118,12 @@ def _lines(operation: Operation) -> list[str]:
         printable(line) if one.problem else f"{one.kind} {one.id}".rstrip()
         for line, one in zip(lines, told, strict=True)
     ]
+
+
+def _request(operation: Operation, asked: Stored) -> str:
+    """``PUT s3://bucket/key (1,234 bytes) → 200``."""
+    size = f" ({asked.size:,} byte{'' if asked.size == 1 else 's'})" if asked.size else ""
+    return f"{printable(operation.path)}{size} → {asked.status or 'no answer'}"
 
 
 def _event(operation: Operation, lines: list[str]) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pytest_checkpoint.record.describe import describe
 from pytest_checkpoint.record.faults import CLOSE, Identity, identity_of
-from pytest_checkpoint.record.operations import Operation
+from pytest_checkpoint.record.operations import STORE_CALL, Operation
 
 
 class _Deed(NamedTuple):
@@ -51,13 +51,15 @@ def drift(
 
 
 def _ways(operations: Iterable[Operation], hit: Identity | None) -> list[_Way]:
-    threads: dict[tuple[int, int], list[tuple[_Deed, Operation]]] = defaultdict(list)
+    threads: dict[tuple[int, int, bytes], list[tuple[_Deed, Operation]]] = defaultdict(list)
     for operation in operations:
         if operation.call == "store":  # through a mapping: seen whenever somebody looks
             continue
         identity = identity_of(operation)
         deed = _Deed(identity, 0 if identity == hit else operation.error)
-        threads[operation.process, operation.thread].append((deed, operation))
+        # Who sends a request is not known: several threads may, each about objects of its own.
+        about = operation.path if operation.call == STORE_CALL else b""
+        threads[operation.process, operation.thread, about].append((deed, operation))
     return [
         _Way(tuple(deed for deed, _ in done), tuple(operation for _, operation in done))
         for done in threads.values()

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, Self
 
 from pytest_checkpoint.record.describe import normalized, shown_path, signature
-from pytest_checkpoint.record.operations import Operation
+from pytest_checkpoint.record.operations import STORE_CALL, Operation
 
 CLOSE: Final = "close"
 CUT_SHORT: Final = frozenset(
@@ -40,7 +40,7 @@ def identity_of_call(call: str, path: bytes, target_path: bytes = b"") -> Identi
 
 def identity_of(operation: Operation) -> Identity:
     """The identity of a recorded operation; of an event, which lines it appends."""
-    if operation.is_event:
+    if operation.is_event and operation.call != STORE_CALL:
         return Identity("event", signature(operation))
     return identity_of_call(operation.call, operation.path, operation.target_path)
 
@@ -103,6 +103,9 @@ class Room:
     """ENOSPC, or EDQUOT."""
     real: bool = False
     """On a file system of this size, if this machine allows to mount one; else with a quota."""
+    again_after_s: float | None = None
+    """So long after the first refusal, or after the last change there, whichever comes first, there
+    is room again, as much as is wanted: see ``room.lull``. None: never."""
 
     @classmethod
     def load(cls, record: dict[str, Any]) -> Self:

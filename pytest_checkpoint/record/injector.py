@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from pytest_checkpoint.record.faults import Identity, Injection, identity_of_call
-from pytest_checkpoint.record.operations import Effect, Event, Sent
+from pytest_checkpoint.record.operations import Effect, Event, Sent, Stored
 from pytest_checkpoint.tree.image import NodeId
 
 _SECTOR: Final = 512
@@ -149,7 +149,7 @@ class Injector:
 
 
 def _is_event(effects: tuple[Effect, ...]) -> bool:
-    return bool(effects) and isinstance(effects[0], (Event, Sent))
+    return bool(effects) and isinstance(effects[0], (Event, Sent, Stored))
 
 
 def _half(length: int) -> int:

@@ -29,7 +29,13 @@ class Journal:
     """Writes a recording. Not for reading while it is open."""
 
     def __init__(
-        self, folder: Path, start: Image, events: bytes, slot: str, effects: bytes = b""
+        self,
+        folder: Path,
+        start: Image,
+        events: bytes,
+        slot: str,
+        effects: bytes = b"",
+        objects: bytes = b"",
     ) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,6 +47,7 @@ class Journal:
             "slot": slot,
             "events": codec.text(events),
             "effects": codec.text(effects),
+            "objects": codec.text(objects),
             "start": codec.encode_image(start, self._data),
         }
         self._lines.write(json.dumps(head).encode("ascii") + b"\n")
@@ -109,6 +116,7 @@ class Recording:
     start_events: bytes
     operations: tuple[Operation, ...]
     start_effects: bytes = b""
+    start_objects: bytes = b""
 
 
 def load(folder: Path) -> Recording:
@@ -128,7 +136,8 @@ def load(folder: Path) -> Recording:
             f"the recording in {folder} cannot be read ({error}); delete it and record again"
         ) from error
     effects = codec.raw(head.get("effects", ""))
-    return Recording(head["slot"], start, codec.raw(head["events"]), operations, effects)
+    objects = codec.raw(head.get("objects", ""))
+    return Recording(head["slot"], start, codec.raw(head["events"]), operations, effects, objects)
 
 
 def _reader(path: Path) -> codec.Reader:

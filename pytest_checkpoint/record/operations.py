@@ -185,6 +185,22 @@ class Sent:
     data: bytes
 
 
+STORE_CALL: Final = "s3"
+"""The call that a request to the object store is recorded as."""
+
+
+@_effect
+class Stored:
+    """A request to the object store; ``path`` of its operation is ``PUT s3://bucket/key``."""
+
+    data: bytes
+    """Lines appended to the log of objects: what the store holds otherwise since; may be none."""
+    status: int
+    """Of the answer; 0: none was given."""
+    size: int
+    """Bytes of the body that was sent."""
+
+
 Effect = (
     Create
     | CreateUnnamed
@@ -202,6 +218,7 @@ Effect = (
     | MapShared
     | Event
     | Sent
+    | Stored
 )
 
 
@@ -228,8 +245,8 @@ class Operation:
 
     @property
     def is_event(self) -> bool:
-        """A line of the events file, or of the effects: nothing that a crash could undo."""
-        return any(isinstance(effect, (Event, Sent)) for effect in self.effects)
+        """A line of the events file, an effect, a request: nothing that a crash could undo."""
+        return any(isinstance(effect, (Event, Sent, Stored)) for effect in self.effects)
 
     @property
     def write(self) -> Write | None:

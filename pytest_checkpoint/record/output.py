@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from typing import Final
 
-_MOST: Final = 1 << 20
+MOST: Final = 1 << 20
+"""Bytes that are kept of what a job prints."""
+MOST_OF_A_REPORT: Final = 1 << 28
+"""And of what the launcher tells, of which nothing may be lacking."""
 
 
 class Output:
     """One stream of the job's; our end of its pipe."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, most: int = MOST) -> None:
         self.descriptor = descriptor
+        self._most = most
         self._kept = bytearray()
         os.set_blocking(descriptor, False)
 
@@ -23,8 +27,8 @@ class Output:
         except BlockingIOError:
             return True
         self._kept += data
-        if len(self._kept) > 2 * _MOST:
-            del self._kept[:-_MOST]
+        if len(self._kept) > 2 * self._most:
+            del self._kept[: -self._most]
         return bool(data)
 
     @property
@@ -41,4 +45,4 @@ class Output:
 
     @property
     def text(self) -> str:
-        return self._kept[-_MOST:].decode(errors="surrogateescape")
+        return self._kept[-self._most :].decode(errors="surrogateescape")

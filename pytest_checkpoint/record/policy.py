@@ -31,10 +31,15 @@ class Policy:
     allow_outside: tuple[Path, ...] = ()
     created: set[bytes] = field(default_factory=set)
     """Real paths of files and directories that this run created outside."""
-    receiver: int | None = None
-    """The port at which the kit itself receives effects."""
+    receivers: frozenset[int | None] = frozenset()
+    """The ports at which the kit itself receives effects, and requests to the object store."""
     reaches_out: bool = False
     """It has tried to reach another process by a socket, or written into a file outside."""
+
+    def written(self, status: os.stat_result) -> None:
+        """Something that is not recorded is about to be changed: a file keeps what a run leaves."""
+        if stat.S_ISREG(status.st_mode) and status.st_nlink:
+            self.reaches_out = True
 
     def connect(self, host: str, port: int) -> None:
         """Raise :class:`Refused` if the address leaves this machine."""

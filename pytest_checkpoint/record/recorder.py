@@ -30,6 +30,7 @@ from pytest_checkpoint.record.operations import (
     SetMode,
     SetOwner,
     SetTime,
+    Stored,
     Write,
 )
 from pytest_checkpoint.record.place import Place
@@ -45,7 +46,7 @@ OnStep = Callable[[int, tuple[Effect, ...]], None]
 @dataclass(slots=True)
 class Totals:
     operations: int = 0
-    """Recorded ones, events and effects not counted."""
+    """Recorded ones; events, effects and requests not counted."""
     events: int = 0
     workspace_bytes: int = 0
     all_bytes: int = 0
@@ -109,7 +110,7 @@ class Recorder:
         ``node``: of one that failed, see :class:`Operation`.
         """
         self.step += 1
-        if effects and isinstance(effects[0], (Event, Sent)):
+        if effects and isinstance(effects[0], (Event, Sent, Stored)):
             self.totals.events += 1
         else:
             self.totals.operations += 1
@@ -183,6 +184,10 @@ class Recorder:
     def is_at(self, step: int) -> bool:
         """Whether what waits for this step, or for the mark if there is one, comes now."""
         return self.step == step if self.mark is None else self.mark.is_here
+
+    def will_fire(self) -> None:
+        """At the operation that is recorded next."""
+        self._fire()
 
     def has_fired(self) -> None:
         """At the operation that was recorded just now."""

@@ -16,9 +16,12 @@ from pytest_checkpoint.record.faults import (
     Room,
     SignalAt,
 )
+from pytest_checkpoint.record.store.faults import StoreFault
+from pytest_checkpoint.record.store.requests import StoreRequest
+from pytest_checkpoint.record.store.upstream import Access
 
-_FAULTS: Final[
-    dict[str, type[Injection | Room | SignalAt | HoldAt | AsideAt | LostReply | Mark]]
+_PARTS: Final[
+    dict[str, type[Injection | Room | SignalAt | HoldAt | AsideAt | LostReply | Mark | Access]]
 ] = {
     "injection": Injection,
     "room": Room,
@@ -27,6 +30,7 @@ _FAULTS: Final[
     "aside": AsideAt,
     "mark": Mark,
     "lost_reply": LostReply,
+    "store": Access,
 }
 
 
@@ -67,10 +71,16 @@ class Request:
     lost_reply: LostReply | None = None
     receiver: int | None = None
     """The server's listening socket, where the job sends effects by HTTP; the server sets it."""
+    store: Access | None = None
+    """The object store, where the job has one; the server sets it."""
+    store_faults: tuple[StoreFault, ...] = ()
+    """What happens to requests to it; only where the filter is on."""
     watch_closes: bool = False
     """Record close(2) of files opened for writing as well: as operations without effects."""
     bystanders: tuple[int, ...] = ()
     """Processes of the kit's that the job could take for its own."""
+    reports: bool = False
+    """It is the launcher's: all of its output is kept, not the last part alone."""
     allow_network: bool = False
     allow_outside: tuple[str, ...] = ()
     warm: bool = False
@@ -92,7 +102,8 @@ class Request:
         record["allow_outside"] = tuple(record["allow_outside"])
         record["bystanders"] = tuple(record["bystanders"])
         record["learned"] = tuple(record["learned"])
-        for name, kind in _FAULTS.items():
+        record["store_faults"] = tuple(map(StoreFault.load, record["store_faults"]))
+        for name, kind in _PARTS.items():
             if record[name] is not None:
                 record[name] = kind.load(record[name])
         return cls(**record)
@@ -119,6 +130,11 @@ class Result:
     """The real file system whose room was limited: ``a tmpfs of 8 blocks in a namespace …``."""
     no_real_room: str | None = None
     """Why there was none, although it was asked for."""
+    refused: tuple[str, str, int, float] | None = None
+    """Of an operation that was refused for lack of room, call, normalised path, how often, and
+    within how many seconds: of the one that was most often. None: nothing was."""
+    room_again_s: float | None = None
+    """Seconds after the first refusal, or the start, when there was room again; None: never."""
     wall_s: float = 0.0
     user_cpu_s: float = 0.0
     startup_cpu_s: float = 0.0
@@ -126,6 +142,8 @@ class Result:
     all_bytes: int = 0
     operations: int = 0
     steps: int = 0
+    requests: tuple[StoreRequest, ...] = ()
+    """What was asked of the object store, in order; of executions that are not recorded too."""
     output: str = ""
     """Standard output, decoded with surrogateescape; the last part of it if it was long."""
     error_output: str = ""
@@ -158,4 +176,7 @@ class Result:
         record = json.loads(line)
         for name in ("created_outside", "strayed", "mapped", "unreadable", "made_first"):
             record[name] = tuple(record[name])
+        record["requests"] = tuple(map(StoreRequest.load, record["requests"]))
+        if record["refused"] is not None:
+            record["refused"] = tuple(record["refused"])
         return cls(**record)

@@ -1,8 +1,9 @@
 """The process that owns a slot: it makes it, forks a supervisor per execution, and removes it.
 
-It is started once per subject, is single-threaded (so that forking is safe) and lives in a session
-of its own (so that Ctrl-C reaches pytest alone). Its socket is its lifeline: when pytest closes it
-or dies, whatever still runs is ended, the slot is removed, and it exits.
+It is started once per subject, and has one slot after the other. It is single-threaded (so that
+forking is safe) and lives in a session of its own (so that Ctrl-C reaches pytest alone). Its socket
+is its lifeline: when pytest closes it or dies, whatever still runs is ended, the slot is removed,
+and it exits.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import signal
 import socket
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import family, kernel, launch
@@ -24,10 +25,13 @@ from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.slot import Slot, acquire
 from pytest_checkpoint.record.supervisor import supervise
 
+ANOTHER: Final = b'{"base": '
+"""So begins a line that asks for a slot; in place of the one that there is, if there is one."""
 _COLLECTED_AFTER: Final = 20_000
 """Objects. A job waits while we collect, and there is next to nothing that goes in circles."""
 
 if TYPE_CHECKING:
+    from pytest_checkpoint.record.store.store import Store, Stores
     from pytest_checkpoint.record.zygote.pool import Pool
 
 
@@ -41,29 +45,77 @@ def main(descriptor: int) -> None:
     gc.set_threshold(_COLLECTED_AFTER)
     with socket.socket(fileno=descriptor) as lifeline:
         lines = lifeline.makefile("rb")
-        first = lines.readline()
-        if not first:
-            return
-        wanted = json.loads(first)
-        slot = _acquire(lifeline, wanted)
-        if slot is None:
-            return
-        receiver = listen() if wanted["receives"] else None
-        port = receiver.getsockname()[1] if receiver else 0
-        told = {"path": str(slot.path), "number": slot.number, "port": port}
-        _tell(lifeline, json.dumps(told).encode())
-        server = _Server(slot, lifeline, receiver)
+        wanted = lines.readline()
+        stores = _Stores()
         try:
-            for line in lines:
-                _tell(lifeline, server.serve(Request.load(line)).dump())
+            while wanted:
+                wanted = _serve_slot(lifeline, lines, json.loads(wanted), stores)
         finally:
-            family.end_descendants()
-            slot.release()
+            stores.close()
 
 
-def _acquire(lifeline: socket.socket, wanted: dict[str, str | int | None]) -> Slot | None:
+def _serve_slot(
+    lifeline: socket.socket, lines: BinaryIO, wanted: dict[str, Any], stores: _Stores
+) -> bytes:
+    """Make it, serve in it, remove it; the line that asks for another one, or none."""
+    slot = _acquire(lifeline, wanted)
+    if slot is None:
+        return b""
+    receiver = listen() if wanted["receives"] else None
+    port = receiver.getsockname()[1] if receiver else 0
+    told = {"path": str(slot.path), "number": slot.number, "port": port}
     try:
-        slot = acquire(Path(str(wanted["base"])), wanted["number"], lifeline)  # type: ignore[arg-type]
+        store = stores.open(wanted["store"])
+    except HarnessError as error:
+        _tell(lifeline, json.dumps({"error": str(error)}).encode())
+        slot.release()
+        return b""
+    told["store_port"] = store.listener.getsockname()[1] if store is not None else 0
+    _tell(lifeline, json.dumps(told).encode())
+    server = _Server(slot, lifeline, receiver, store, stores)
+    try:
+        for line in lines:
+            if line.startswith(ANOTHER):
+                return line
+            _tell(lifeline, server.serve(Request.load(line)).dump())
+    finally:
+        family.end_descendants(stores.processes)
+        if receiver is not None:
+            receiver.close()
+        try:
+            if store is not None:
+                store.close()
+        finally:
+            slot.release()
+    return b""
+
+
+class _Stores:
+    """Object stores, which few subjects have: what they need is imported when one is wanted."""
+
+    def __init__(self) -> None:
+        self._stores: Stores | None = None
+
+    def open(self, wanted: dict[str, Any] | None) -> Store | None:
+        if wanted is None:
+            return None
+        from pytest_checkpoint.record.store.store import Stores
+
+        self._stores = self._stores or Stores()
+        return self._stores.open(wanted)
+
+    @property
+    def processes(self) -> set[int]:
+        return self._stores.processes if self._stores is not None else set()
+
+    def close(self) -> None:
+        if self._stores is not None:
+            self._stores.close()
+
+
+def _acquire(lifeline: socket.socket, wanted: dict[str, Any]) -> Slot | None:
+    try:
+        slot = acquire(Path(wanted["base"]), wanted["number"], lifeline)
     except HarnessError as error:
         _tell(lifeline, json.dumps({"error": str(error)}).encode())
         return None
@@ -89,10 +141,19 @@ def _supervise(request: Request, slot: str, lifeline: socket.socket) -> Result:
 
 
 class _Server:
-    def __init__(self, slot: Slot, lifeline: socket.socket, receiver: socket.socket | None) -> None:
+    def __init__(
+        self,
+        slot: Slot,
+        lifeline: socket.socket,
+        receiver: socket.socket | None,
+        store: Store | None,
+        stores: _Stores,
+    ) -> None:
         self._slot = slot
         self._receiver = receiver
         """Where effects arrive; it listens as long as the slot is ours, on the same port."""
+        self._store = store
+        self._stores = stores
         self._lifeline = lifeline
         self._pool: Pool | None = None
 
@@ -100,6 +161,11 @@ class _Server:
         """Warm, if that is asked for and possible; else in a new process."""
         if self._receiver is not None:
             request = dataclasses.replace(request, receiver=self._receiver.fileno())
+        if self._store is not None:
+            try:
+                request = dataclasses.replace(request, store=self._store.access)
+            except HarnessError as error:
+                return Result(failure=str(error))
         if not request.warm or (request.room is not None and request.room.real):
             return self._serve_fresh(request)
         if self._pool is None:
@@ -115,7 +181,8 @@ class _Server:
     @property
     def _lasting(self) -> set[int]:
         """Children that outlive an execution."""
-        return self._pool.processes if self._pool is not None else set()
+        pool = self._pool.processes if self._pool is not None else set[int]()
+        return pool | self._stores.processes
 
     def _serve_fresh(self, request: Request) -> Result:
         if request.room is None or not request.room.real:

@@ -1,7 +1,8 @@
 """The directory that a subject's experiments happen in: always the same path, one at a time.
 
-``BASE/0``, ``BASE/1`` … each with ``w`` (the workspace), ``t`` (TMPDIR), ``events`` and
-``effects``; beside it ``0.scratch``, for recordings that nobody keeps. A lock file beside each says
+``BASE/0``, ``BASE/1`` … each with ``w`` (the workspace), ``t`` (TMPDIR), ``events``, ``effects``
+and ``objects``; beside it ``0.scratch``, for recordings that nobody keeps, ``0.bodies``, the bytes
+of objects, and ``0.store``, what the object store holds now. A lock file beside each says
 that it is in use; it is held by the server, which outlives pytest by as long as the cleaning takes,
 and so no other pytest can take a slot that is still being removed.
 """
@@ -37,7 +38,8 @@ class Slot:
     def release(self) -> None:
         """Remove the slot, its lock, and the folders above it that are empty now."""
         remove_tree(self.path)
-        remove_tree(scratch_of(self.path))
+        for folder in (scratch_of(self.path), bodies_of(self.path), store_of(self.path)):
+            remove_tree(folder)
         self._lock_path.unlink()
         os.close(self.lock)
         for folder in (self.path.parent, self.path.parent.parent):
@@ -53,6 +55,14 @@ class Slot:
 
 def scratch_of(slot: Path) -> Path:
     return slot.with_name(f"{slot.name}.scratch")
+
+
+def bodies_of(slot: Path) -> Path:
+    return slot.with_name(f"{slot.name}.bodies")
+
+
+def store_of(slot: Path) -> Path:
+    return slot.with_name(f"{slot.name}.store")
 
 
 def acquire(base: Path, number: int | None, lifeline: socket.socket) -> Slot:
@@ -109,12 +119,13 @@ def _same(lock: int, path: Path) -> bool:
 
 def _fresh(base: Path, number: int, lock: int) -> Slot:
     path = base / str(number)
-    for folder in (path, scratch_of(path)):
+    for folder in (path, scratch_of(path), bodies_of(path), store_of(path)):
         remove_tree(folder)  # left behind if a server was killed
+    for folder in (path, scratch_of(path)):
         folder.mkdir(mode=0o700)
     for name in ("w", "t"):
         (path / name).mkdir(mode=0o700)
-    for name in ("events", "effects"):
+    for name in ("events", "effects", "objects"):
         (path / name).touch(mode=0o600)
     return Slot(path, number, lock)
 

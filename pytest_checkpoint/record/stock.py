@@ -17,7 +17,14 @@ from pytest_checkpoint.record.receiver.receiver import port_of
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.request import Request
 from pytest_checkpoint.record.room.limits import limit
-from pytest_checkpoint.record.tracked import BESIDE, EFFECTS, EVENTS, TrackedTree, identity_of
+from pytest_checkpoint.record.tracked import (
+    BESIDE,
+    EFFECTS,
+    EVENTS,
+    OBJECTS,
+    TrackedTree,
+    identity_of,
+)
 from pytest_checkpoint.tree.capture import capture
 
 
@@ -38,13 +45,14 @@ def take_stock(request: Request, slot: str, spared: Set[int], stack: ExitStack) 
                 events.read_bytes(),
                 slot,
                 effects.read_bytes(),
+                Path(slot, os.fsdecode(OBJECTS)).read_bytes(),
             )
         )
     switch = KillSwitch.of(request, events)
     policy = Policy(
         allow_network=request.allow_network,
         allow_outside=tuple(Path(path) for path in request.allow_outside),
-        receiver=port_of(request.receiver),
+        receivers=frozenset({port_of(request.receiver), _store_port(request)}) - {None},
     )
     recorder = Recorder(
         slot=Path(slot),
@@ -63,6 +71,10 @@ def take_stock(request: Request, slot: str, spared: Set[int], stack: ExitStack) 
     stack.callback(recorder.mapped.close)
     stack.callback(recorder.directories.close)
     return recorder
+
+
+def _store_port(request: Request) -> int | None:
+    return None if request.store is None else port_of(request.store.listener)
 
 
 def _troubles(request: Request) -> tuple[Trouble, ...]:

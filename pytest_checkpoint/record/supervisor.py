@@ -32,7 +32,7 @@ from pytest_checkpoint.record import family, kernel, launch, preemption
 from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.kill_switch import KilledAt
 from pytest_checkpoint.record.launch import CannotStart, Started
-from pytest_checkpoint.record.output import Output
+from pytest_checkpoint.record.output import MOST, MOST_OF_A_REPORT, Output
 from pytest_checkpoint.record.policy import Refused
 from pytest_checkpoint.record.receiver.arrivals import receive
 from pytest_checkpoint.record.receiver.receiver import Receiver
@@ -42,6 +42,8 @@ from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.service import Service
 from pytest_checkpoint.record.signals import ended_children
 from pytest_checkpoint.record.stock import take_stock
+from pytest_checkpoint.record.store.proxy import Proxy
+from pytest_checkpoint.record.store.serving import Log, open_store
 from pytest_checkpoint.record.totals import with_totals
 
 SURVIVOR_GRACE_S: Final = 10.0
@@ -77,9 +79,15 @@ def carry_out(
     try:
         with ExitStack() as stack:
             recorder = take_stock(request, slot, spared, stack) if request.filtered else None
-            receiver = receive(request, slot, recorder, stack)
-            execution = _Execution(request, recorder, receiver, lifeline, spared, stack)
-            return execution.run(start)
+            log = Log()
+            taking = (
+                receive(request, slot, recorder, stack),
+                open_store(request, slot, recorder, log, stack),
+            )
+            takers = tuple(one for one in taking if one is not None)
+            execution = _Execution(request, recorder, takers, lifeline, spared, stack)
+            result = execution.run(start)
+            return dataclasses.replace(result, requests=tuple(log.requests))
     except CannotStart:
         raise
     except HarnessError as error:
@@ -97,7 +105,7 @@ class _Execution:
         self,
         request: Request,
         recorder: Recorder | None,
-        receiver: Receiver | None,
+        takers: tuple[Receiver | Proxy, ...],
         lifeline: socket.socket,
         spared: set[int],
         stack: ExitStack,
@@ -106,7 +114,8 @@ class _Execution:
         self._spared = spared
         self._stack = stack
         self._recorder = recorder
-        self._receiver = receiver
+        self._takers = takers
+        """Of what the job sends out, by HTTP on this machine."""
         self._lifeline = lifeline
         self._poller = select.poll()
         self._service: Service | None = None
@@ -126,15 +135,16 @@ class _Execution:
     def run(self, start: Callable[[], Started]) -> Result:
         wakeup = self._stack.enter_context(ended_children())
         self._used_before_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        if self._receiver is not None:
-            self._receiver.watched_by(self._poller)
+        for taker in self._takers:
+            taker.watched_by(self._poller)
         begun = time.monotonic()
         started = start()
         self._stack.callback(started.close)
         # Before that: without its listener whatever still lives would go on, with failing calls.
         self._stack.callback(family.end_descendants, self._spared)
         self._root = started.process
-        output, errors = Output(started.output), Output(started.error_output)
+        most = MOST_OF_A_REPORT if self._request.reports else MOST
+        output, errors = Output(started.output, most), Output(started.error_output)
         self._outputs = {stream.descriptor: stream for stream in (output, errors)}
         for descriptor in (wakeup, *self._outputs):
             self._poller.register(descriptor, select.POLLIN)
@@ -145,8 +155,9 @@ class _Execution:
         self._limit = self._next_limit()
         while self._alive:
             self._turn(wakeup)
-        if self._receiver is not None and self._killed_at is None:
-            self._serve(self._receiver.drain)
+        for taker in self._takers:
+            if self._killed_at is None:
+                self._serve(taker.drain)
         ended = time.monotonic()
         for stream in (output, errors):
             stream.drain()
@@ -180,8 +191,8 @@ class _Execution:
             if not self._alive:
                 return  # killed meanwhile: nothing more happens, nor arrives
             self._see_to(descriptor, happened, wakeup)
-        if self._alive and self._service is not None and self._service.is_late:
-            self._serve(self._service.serve_due)
+        if self._alive:
+            self._serve_due()
 
     def _see_to(self, descriptor: int, happened: int, wakeup: int) -> None:
         if descriptor == self._listener and self._service is not None:
@@ -192,18 +203,30 @@ class _Execution:
         elif descriptor in self._outputs:
             if not self._outputs[descriptor].read():
                 self._poller.unregister(descriptor)
-        elif self._receiver is not None and descriptor in self._receiver:
-            self._serve(partial(self._receiver.serve, descriptor))
+        elif (taker := self._taker_of(descriptor)) is not None:
+            self._serve(partial(taker.serve, descriptor))
         elif descriptor == self._lifeline.fileno():
             raise _Abandoned
         elif descriptor == wakeup:
             os.read(wakeup, 4096)
             self._reap()
 
+    def _taker_of(self, descriptor: int) -> Receiver | Proxy | None:
+        return next((taker for taker in self._takers if descriptor in taker), None)
+
+    def _serve_due(self) -> None:
+        """What is to be done without anything having come."""
+        if self._service is not None and self._service.is_late:
+            self._serve(self._service.serve_due)
+        for taker in self._takers:
+            if self._alive and taker.due <= time.monotonic():
+                self._serve(taker.serve_due)
+
     def _wait_ms(self, now: float) -> float:
         until = self._limit[0]
         if self._service is not None and self._service.is_late:
             until = min(until, self._service.due)
+        until = min((until, *(taker.due for taker in self._takers)))
         return max(0.0, min((until - now) * 1000, _WAIT_MOST_MS))
 
     def _next_limit(self) -> tuple[float, Callable[[], None]]:

@@ -22,7 +22,9 @@ EVENTS: Final = b"events"
 """Name of the events file beside the workspace: watched, but not part of the tree."""
 EFFECTS: Final = b"effects"
 """The same of the effects file: what has left the job."""
-BESIDE: Final = frozenset({EVENTS, EFFECTS})
+OBJECTS: Final = b"objects"
+"""The same of the log of objects: what the object store holds. No job writes to it."""
+BESIDE: Final = frozenset({EVENTS, EFFECTS, OBJECTS})
 """What lies in the recorded directory, and is not part of the tree."""
 
 

@@ -57,6 +57,11 @@ COMMAND_FORM: tuple[Flag, ...] = (
     _value("heartbeat-command", "CMD", "says alive, stale, stalled or finished, of {workspace}"),
     _value("stale-after", "SECONDS", "so long after its last beat the job is taken for dead"),
     _value("stalled-after", "SECONDS", "so long after its last progress the job is stalled"),
+    _value("s3", "s3://BUCKET/PREFIX", "where it uploads to; AWS_ENDPOINT_URL says which store"),
+    _value("s3-markers", "GLOB", "files in {workspace} that say that something is stored"),
+    _value("s3-reconcile", "CMD", "compares the markers with the bucket, and mends what differs"),
+    _value("staging", "PATH", "a directory in {workspace} through which what it makes passes"),
+    _value("staging-bound", "SIZE", "so much data never lies in the staging: 8MB, 256MiB"),
     _list("outputs", "GLOB", "files that must be whole whenever they have their final name"),
     _list("ephemeral", "GLOB", "files left out of comparisons, a log say"),
     _list("capability", "NAME", "something this job can do, which makes more contracts apply"),
@@ -74,7 +79,8 @@ EXPLORATION: tuple[Flag, ...] = (
         "LIST",
         "what is done to the job: kill,torn,power-loss,second-crash,damage,no-space,io-error,"
         "signal,crash-loop,lost-reply,double-start,bystander,stage-raises,stage-killed,changed,"
-        "frozen,slowed,blocked; default: all",
+        "frozen,slowed,blocked,staging-full,staging-gone,store-slow,shards,store-lies,store-fails,"
+        "store-changed; default: all",
     ),
     _value("depth", "N", "crashes in a row; 1: no resume is crashed; default 2"),
     _value("model", "MODEL", "what a power loss may take: linux (default), posix, ext4-ordered"),
@@ -82,6 +88,7 @@ EXPLORATION: tuple[Flag, ...] = (
     _value("deadline", "SECONDS", "longest resume or check; default: max(10, 5 x undisturbed)"),
     _value("attempts", "N", "starts or kills of a stage after which it is endless; default 25"),
     _value("grace", "SECONDS", "from SIGTERM or SIGINT to SIGKILL; default 10"),
+    _value("s3-endpoint", "URL", "an object store of yours; default: the kit's own (extra s3)"),
     _switch("allow-network", "let the job connect beyond this machine, a thousand times over"),
     _list("allow-outside", "PATH", "let the job overwrite existing files under PATH"),
     _switch("keep-tmpdir", "leave TMPDIR as it is: what the job does there is not recorded"),

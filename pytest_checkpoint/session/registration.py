@@ -14,7 +14,7 @@ from checkpoint_contracts.changed_pipeline import VARIANTS
 from checkpoint_contracts.handoff import HANDOFF
 from pytest_checkpoint.api import SUBJECT_ATTRIBUTE, CommandSubject, Mark
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.session import commands, heartbeats
+from pytest_checkpoint.session import buckets, commands, heartbeats, stagings
 from pytest_checkpoint.subject import Subject
 
 KNOWN_CAPABILITIES = (
@@ -107,7 +107,11 @@ def validated(
     changed = _changed(f"{who}: changed", given.changed, working_directory)
     handoff = _handoff(f"{who}: handoff", given.handoff, working_directory)
     heartbeat = heartbeats.checked(f"{who}: heartbeat", given.heartbeat, working_directory)
+    s3 = buckets.checked(f"{who}: s3", given.s3, working_directory)
+    staging = stagings.checked(f"{who}: staging", given.staging)
     capabilities = _capabilities(who, given.capabilities, changed)
+    capabilities = buckets.with_bucket(who, capabilities, declared=s3 is not None)
+    capabilities = stagings.with_staging(who, capabilities, declared=staging is not None)
     capabilities = _with_handoff(who, capabilities, declared=handoff is not None)
     expected_failures = _reasons(f"{who}: expected_failures", given.expected_failures, ids)
     not_applicable = _reasons(f"{who}: not_applicable", given.not_applicable, ids)
@@ -122,6 +126,8 @@ def validated(
         changed=changed,
         handoff=handoff,
         heartbeat=heartbeat,
+        s3=s3,
+        staging=staging,
         outputs=_globs(f"{who}: outputs", given.outputs),
         ephemeral=_globs(f"{who}: ephemeral", given.ephemeral),
         capabilities=heartbeats.with_heartbeat(who, capabilities, declared=heartbeat is not None),

@@ -14,7 +14,14 @@ from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint.api import CommandSubject
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.options import Options
-from pytest_checkpoint.session import command_line, commands, heartbeats, quantities
+from pytest_checkpoint.session import (
+    buckets,
+    command_line,
+    commands,
+    heartbeats,
+    quantities,
+    stagings,
+)
 from pytest_checkpoint.session.registration import validated
 from pytest_checkpoint.session.replay_line import ReplayTarget
 from pytest_checkpoint.states.power_loss.models import Model
@@ -76,6 +83,7 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[st
         "--checkpoint-grace": ("grace_s", quantities.seconds),
         "--checkpoint-attempts": ("attempts", _at_least(1)),
         "--checkpoint-depth": ("depth", _at_least(1)),
+        "--checkpoint-s3-endpoint": ("s3_endpoint", buckets.endpoint),
     }
     values: dict[str, Any] = {
         field: read(option, given[option][0])
@@ -172,6 +180,8 @@ def _command_form(
             changed=parts.get("--checkpoint-changed", []),
             handoff=one("handoff"),
             heartbeat=heartbeats.of_options(parts),
+            s3=buckets.of_options(parts),
+            staging=stagings.of_options(parts),
             outputs=parts.get("--checkpoint-outputs", []),
             ephemeral=parts.get("--checkpoint-ephemeral", []),
             capabilities=parts.get("--checkpoint-capability", []),

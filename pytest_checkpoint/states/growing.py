@@ -6,6 +6,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
+from pytest_checkpoint.record.store.contents import fold
+
 
 class Growing:
     """Of the events file, or of that of the effects, beside the workspace."""
@@ -53,6 +55,27 @@ class Growing:
             rest.update(unfinished)
             digests.append(rest.digest())
         return digests
+
+
+class Folding:
+    """The log of objects: two are the same if they come to the same, however it came about."""
+
+    def __init__(self, start: bytes) -> None:
+        self._log: Final = Growing(start)
+        self._contents: Final = fold(start)
+        self.digests: Final = [self._contents.digest]
+        """As of :class:`Growing`, of what the log came to after each step."""
+
+    def append(self, added: bytes) -> None:
+        """What one more step added, which may be nothing."""
+        self._log.append(added)
+        if added:
+            self._contents.apply(added)
+        self.digests.append(self._contents.digest)
+
+    def after(self, step: int) -> bytes:
+        """The log after ``step``; 0: before the first."""
+        return self._log.after(step)
 
 
 def digest_of(data: bytes) -> bytes:

@@ -26,6 +26,7 @@ from pytest_checkpoint.record.operations import (
     SetMode,
     SetOwner,
     SetTime,
+    Stored,
     Sync,
     Truncate,
     Unlink,
@@ -99,7 +100,7 @@ class History:
             case Sync(node):
                 if node is not None:
                     self._node(node)
-            case Event() | Sent():
+            case Event() | Sent() | Stored():
                 pass  # not of the tree: the timeline keeps them
         self.totals.append(self._total)
 

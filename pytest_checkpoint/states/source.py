@@ -45,6 +45,7 @@ class StateSource:
             recording.start_events,
             recording.operations,
             recording.start_effects,
+            recording.start_objects,
         )
         self.recording: Final = recording
         self._losses: dict[CrashState, Loss] = {}

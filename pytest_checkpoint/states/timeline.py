@@ -19,8 +19,9 @@ from hashlib import blake2b
 from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
-from pytest_checkpoint.record.operations import Event, Operation, Sent, Write
-from pytest_checkpoint.states.growing import Growing, digest_of
+from pytest_checkpoint.record.operations import Event, Operation, Sent, Stored, Write
+from pytest_checkpoint.record.store.contents import fold
+from pytest_checkpoint.states.growing import Folding, Growing, digest_of
 from pytest_checkpoint.states.history import ContradictionError, History
 from pytest_checkpoint.tree.compare import key, term, total_key
 from pytest_checkpoint.tree.image import File, Image, printable
@@ -34,11 +35,14 @@ class State:
     events: bytes
     effects: bytes = b""
     """The lines of the effects file: what had left the job by then."""
+    objects: bytes = b""
+    """The log of objects: what the object store holds, see ``record.store.contents``."""
 
     @property
     def key(self) -> bytes:
         """32 bytes, the same for states that a subject could not tell apart."""
-        return _state_key(key(self.image), digest_of(self.events), digest_of(self.effects))
+        beside = (digest_of(self.events), digest_of(self.effects), fold(self.objects).digest)
+        return _state_key(key(self.image), *beside)
 
 
 class Timeline:
@@ -50,6 +54,7 @@ class Timeline:
         start_events: bytes,
         operations: Sequence[Operation],
         start_effects: bytes = b"",
+        start_objects: bytes = b"",
     ) -> None:
         """Apply ``operations`` to ``start``, the tree before the first, which is not changed.
 
@@ -63,6 +68,7 @@ class Timeline:
         """Step → the paths of the node it wrote to, at that moment."""
         self._events: Final = Growing(start_events)
         self._effects: Final = Growing(start_effects)
+        self._objects: Final = Folding(start_objects)
         for index, operation in enumerate(operations, start=1):
             _check(operation, index)
             self._advance(operation)
@@ -81,7 +87,9 @@ class Timeline:
     def state_with(self, image: Image, step: int) -> State:
         """Another tree, with what lay beside it after ``step``."""
         self._check_step(step, 0)
-        return State(image, self._events.after(step), self._effects.after(step))
+        return State(
+            image, self._events.after(step), self._effects.after(step), self._objects.after(step)
+        )
 
     def key(self, step: int, *, repeats: bool = True) -> bytes:
         """``after(step).key``, without building that state.
@@ -148,15 +156,15 @@ class Timeline:
             torn = File(mode=node.mode, content=content)
             yield _state_key(total_key((others, term(names, torn))), *beside)
 
-    def _digests(self, step: int, *, repeats: bool = True) -> tuple[bytes, bytes]:
-        """Of the events and of the effects, as they stood after a step."""
+    def _digests(self, step: int, *, repeats: bool = True) -> tuple[bytes, bytes, bytes]:
+        """Of the events, the effects and the objects, as they stood after a step."""
         events = self._events.digests if repeats else self._events.distinct_digests
-        return events[step], self._effects.digests[step]
+        return events[step], self._effects.digests[step], self._objects.digests[step]
 
     def _advance(self, operation: Operation) -> None:
         """Apply one operation."""
         write = operation.write
-        events, effects = b"", b""
+        events, effects, objects = b"", b"", b""
         for effect in operation.effects:
             if write is not None and effect is write:
                 self._torn_names[operation.step] = self.history.names_of(write.node)
@@ -171,8 +179,11 @@ class Timeline:
                 events += effect.data
             elif isinstance(effect, Sent):
                 effects += effect.data
+            elif isinstance(effect, Stored):
+                objects += effect.data
         self._events.append(events)
         self._effects.append(effects)
+        self._objects.append(objects)
 
     def _write_of(self, step: int) -> tuple[Write, int]:
         """The write of a step, and the tick just before it."""
@@ -201,5 +212,6 @@ def _check(operation: Operation, index: int) -> None:
         )
 
 
-def _state_key(image_key: bytes, events_digest: bytes, effects_digest: bytes) -> bytes:
-    return blake2b(image_key + events_digest + effects_digest, digest_size=32).digest()
+def _state_key(image_key: bytes, events: bytes, effects: bytes, objects: bytes) -> bytes:
+    """From the digests of each."""
+    return blake2b(image_key + events + effects + objects, digest_size=32).digest()

@@ -63,6 +63,15 @@ class Image:
     nodes: Mapping[NodeId, Node]
 
 
+def directory_at(image: Image, path: bytes) -> NodeId | None:
+    """The directory of this path; None: there is none."""
+    node: NodeId | None = ROOT
+    for name in path.split(b"/"):
+        above = None if node is None else image.nodes[node]
+        node = above.entries.get(name) if isinstance(above, Directory) else None
+    return node if node is not None and isinstance(image.nodes[node], Directory) else None
+
+
 def printable(name: bytes) -> str:
     """A name or path for people: what is no printable UTF-8 is escaped, as in ``\\x1b``."""
     shown = []

@@ -40,6 +40,13 @@ def test_the_order_is_stable() -> None:
         "stale-heartbeat-is-noticed",
         "slow-is-not-stale",
         "alive-is-not-progress",
+        "marker-implies-object",
+        "upload-faults-are-survived",
+        "reconcile-tells-the-truth",
+        "no-space-in-staging",
+        "backpressure-bounds-staging",
+        "markers-outlive-staging",
+        "shards-cover-once",
     ]
 
 
@@ -75,6 +82,13 @@ def test_what_each_looks_at() -> None:
         (frozenset({Fault.FROZEN}), False, ["heartbeat"]),
         (frozenset({Fault.SLOWED}), False, ["heartbeat"]),
         (frozenset({Fault.BLOCKED}), False, ["heartbeat"]),
+        (CRASHES | {Fault.SIGNAL, Fault.STORE_LIES}, True, ["s3"]),
+        (frozenset({Fault.STORE_FAILS}), False, ["s3"]),
+        (frozenset({Fault.STORE_CHANGED}), False, ["s3"]),
+        (frozenset({Fault.STAGING_FULL}), False, ["staging"]),
+        (frozenset({Fault.STORE_SLOW}), False, ["s3", "staging"]),
+        (frozenset({Fault.STAGING_GONE}), False, ["staging"]),
+        (frozenset({Fault.SHARDS}), False, ["shards"]),
     ]
 
 

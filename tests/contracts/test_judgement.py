@@ -269,6 +269,13 @@ def test_6_a_known_hang_leaves_states_unexplored_for_the_contracts_that_it_does_
         "stale-heartbeat-is-noticed": Outcome.NOT_APPLICABLE,
         "slow-is-not-stale": Outcome.NOT_APPLICABLE,
         "alive-is-not-progress": Outcome.NOT_APPLICABLE,
+        "marker-implies-object": Outcome.NOT_APPLICABLE,
+        "upload-faults-are-survived": Outcome.NOT_APPLICABLE,
+        "reconcile-tells-the-truth": Outcome.NOT_APPLICABLE,
+        "no-space-in-staging": Outcome.NOT_APPLICABLE,
+        "backpressure-bounds-staging": Outcome.NOT_APPLICABLE,
+        "markers-outlive-staging": Outcome.NOT_APPLICABLE,
+        "shards-cover-once": Outcome.NOT_APPLICABLE,
     }
     assert judge(evidence, CORRUPT).reason == (
         "not explored: 1 state (known hang at write state.json); "

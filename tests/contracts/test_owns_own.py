@@ -100,6 +100,13 @@ def test_a_resume_that_does_not_end_shows_nothing_else() -> None:
     assert (verdict.outcome, "not known" in verdict.reason) == (Outcome.INCONCLUSIVE, True)
 
 
+def test_where_no_resume_succeeds_nothing_is_seen() -> None:
+    verdict = judged(beside(ran(1)), beside(ran(1), step=9))
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert verdict.reason.startswith("nothing was seen: no resume beside others succeeded")
+    assert "and resumed beside others: the resume exits 1" in verdict.reason
+
+
 def test_a_signal_astray() -> None:
     ((symptom, text),) = broken(beside(ran(strayed=ASTRAY)))
     assert symptom is Symptom.STRANGER_SIGNALLED

@@ -52,6 +52,7 @@ class Laboratory:
             False: [("open",)] * 3,
         }
         self.effects: dict[bool, list[tuple[Effect, ...]]] = {True: [()] * 3, False: [()] * 6}
+        self.objects: dict[bool, list[str]] = {True: ["a"] * 3, False: ["a"] * 6}
         self.made: list[str] = []
         self._on = False
         monkeypatch.setattr(
@@ -74,6 +75,9 @@ class Laboratory:
 
     def new_effects(self, before: bytes) -> tuple[Effect, ...]:
         return self.effects[self._on].pop(0)
+
+    def stored(self) -> str:
+        return self.objects[self._on].pop(0)
 
     def clean(self, text: str) -> str:
         return text
@@ -196,6 +200,12 @@ def test_a_difference_in_what_was_done(laboratory: Laboratory) -> None:
         "resumes and checks start fresh: warm, the events are ('start 1',), not ('done 1',); "
         "the operations are ('open', 'write'), not ('open',)"
     )
+
+
+def test_a_difference_in_what_the_store_holds(laboratory: Laboratory) -> None:
+    laboratory.objects[True] = ["b"]
+    (note,) = laboratory.tried().notes
+    assert note == "resumes and checks start fresh: warm, the objects are 'b', not 'a'"
 
 
 def test_what_varies_between_fresh_ones_says_nothing(laboratory: Laboratory) -> None:

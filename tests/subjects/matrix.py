@@ -43,6 +43,13 @@ ONE_WRITER = "one-writer"
 NOTICED = "stale-heartbeat-is-noticed"
 NOT_STALE = "slow-is-not-stale"
 NOT_PROGRESS = "alive-is-not-progress"
+NO_SPACE_STAGING = "no-space-in-staging"
+BACKPRESSURE = "backpressure-bounds-staging"
+MARKERS_OUTLIVE = "markers-outlive-staging"
+COVER_ONCE = "shards-cover-once"
+MARKER_IMPLIES = "marker-implies-object"
+UPLOAD_FAULTS = "upload-faults-are-survived"
+RECONCILES_TRULY = "reconcile-tells-the-truth"
 
 KILLS = ("kill",)
 CRASHES = ("kill", "torn")
@@ -53,6 +60,9 @@ FULL, ERRORS, SIGNALS, LOOP = "no-space", "io-error", "signal", "crash-loop"
 NO_REPLY, BESIDE = "lost-reply", "bystander"
 DOUBLE_START = "double-start"
 FROZEN, SLOWED, BLOCKED = "frozen", "slowed", "blocked"
+STAGING_FULL, STAGING_GONE, STORE_SLOW = "staging-full", "staging-gone", "store-slow"
+SHARDS = "shards"
+STORE_LIES, STORE_FAILS, STORE_CHANGED = "store-lies", "store-fails", "store-changed"
 BY_FILE, BY_COMMAND = "file", "command"
 DEFAULT_MODEL = "linux"
 ALL_MODELS = ("linux", "posix", "ext4-ordered")
@@ -81,6 +91,14 @@ class Case:
     stale_after_s: float = 0.3
     stalled_after_s: float = 0.0
     """0: the command does not tell."""
+    bucket: str = ""
+    """Where it uploads to; empty: nowhere."""
+    markers: str = "markers/*.done"
+    """Of one that uploads: a glob."""
+    reconciles: bool = False
+    """Its ``reconcile`` compares its markers with the bucket."""
+    staging_bytes: int = 0
+    """The bound of its staging, ``staging``; 0: it has none."""
     attempts: int = 0
     """Starts or kills of a stage after which it is endless; 0: the default."""
     faults: tuple[str, ...] = CRASHES
@@ -139,6 +157,12 @@ class Case:
             options.append(f"--checkpoint-attempts={self.attempts}")
         if self.heartbeat:
             options.append(f"--checkpoint-stale-after={self.stale_after_s}")
+        if self.bucket:
+            options.append(f"--checkpoint-s3=s3://{self.bucket}")
+            options.append(f"--checkpoint-s3-markers={self.markers}")
+        if self.staging_bytes:
+            options.append("--checkpoint-staging=staging")
+            options.append(f"--checkpoint-staging-bound={self.staging_bytes}")
         if self.heartbeat == BY_FILE:
             options.append("--checkpoint-heartbeat-file=beat.json")
         if self.stalled_after_s:
@@ -299,6 +323,66 @@ def sound_alone(name: str, *faults: str, trials: int = 0) -> Case:
         faults=(DOUBLE_START, *faults),
         max_states=trials,
         holds=frozenset({ONE_WRITER}),
+    )
+
+
+def unsound_staging(name: str, caught_by: str, *tells: str) -> Case:
+    """A mutant whose staging is full, or vanishes."""
+    return Case(
+        name=name,
+        caught_by=caught_by,
+        staging_bytes=5000,
+        faults=(STAGING_FULL if caught_by == NO_SPACE_STAGING else STAGING_GONE,),
+        tells=tells,
+    )
+
+
+def sound_staging(name: str, *faults: str) -> Case:
+    """A twin of those."""
+    return Case(
+        name=name,
+        staging_bytes=5000,
+        faults=(*KILLS, STAGING_FULL, *faults),
+        holds=frozenset({NO_SPACE_STAGING} | {MARKERS_OUTLIVE for _ in faults}),
+    )
+
+
+def unsound_uploads(
+    name: str, caught_by: str, fault: str, *tells: str, also: str = "", reconciles: bool = False
+) -> Case:
+    """A mutant whose uploads do not bear a fault of the store."""
+    return Case(
+        name=f"store_{name}",
+        caught_by=caught_by,
+        also=frozenset({also} - {""}),
+        bucket="talks",
+        reconciles=reconciles,
+        faults=(fault,),
+        tells=tells,
+    )
+
+
+def unsound_stager(name: str, caught_by: str, fault: str, *tells: str) -> Case:
+    """A mutant that uploads from its staging."""
+    return Case(
+        name=f"staging_{name}",
+        caught_by=caught_by,
+        bucket="talks",
+        markers="done/*",
+        staging_bytes=9000,
+        faults=(fault,),
+        tells=tells,
+    )
+
+
+def unsound_shards(name: str, *tells: str) -> Case:
+    """A mutant whose shards do not divide the work."""
+    return Case(
+        name=f"shard_{name}",
+        caught_by=COVER_ONCE,
+        capabilities=frozenset({"shards"}),
+        faults=(SHARDS,),
+        tells=tells,
     )
 
 
@@ -635,12 +719,45 @@ MUTANTS = (
     not_alone("second_says_nothing", 1, "the second start exits 1 without a word"),
     not_alone("second_cleans_first", 8, "the first run exits 1 although the second start was"),
     not_alone("pid_file", 1, "remove 'lock' if it is not", file="mutant_dead_owner_refused"),
+    unsound_staging("staging_partial_uploaded", NO_SPACE_STAGING, "exits 0 with another result"),
+    unsound_staging("staging_crash_loop", NO_SPACE_STAGING, "is refused", "times within"),
+    unsound_staging("staging_waits_for_ever", NO_SPACE_STAGING, "the run had not ended after"),
+    unsound_staging("markers_in_staging", MARKERS_OUTLIVE, "again, which had been done"),
+    unsound_staging("start_clears_markers", MARKERS_OUTLIVE, "again, which had been done"),
+    unsound_uploads(
+        "marked_first", MARKER_IMPLIES, "kill", "the marker markers/ann.done stands, and said/ann"
+    ),
+    unsound_uploads(
+        "trusts_200", MARKER_IMPLIES, STORE_LIES, "keeps nothing", "is not in the bucket"
+    ),
+    unsound_uploads(
+        "size_only", MARKER_IMPLIES, STORE_LIES, "with one byte changed", "holds other bytes"
+    ),
+    unsound_uploads("publishes_on_exception", MARKER_IMPLIES, SIGNALS, "of the 280 bytes"),
+    unsound_uploads("no_retry", UPLOAD_FAULTS, STORE_FAILS, "that once is enough"),
+    unsound_uploads("no_pause", UPLOAD_FAULTS, STORE_FAILS, "times with hardly a pause"),
+    unsound_uploads("retries_for_ever", UPLOAD_FAULTS, STORE_FAILS, "is tried again and again"),
+    unsound_uploads("retries_refusal", UPLOAD_FAULTS, STORE_FAILS, "although it is refused"),
+    unsound_uploads(
+        "believes_markers", RECONCILES_TRULY, STORE_CHANGED, "not in the bucket", reconciles=True
+    ),
+    unsound_stager("checked_not_reserved", BACKPRESSURE, STORE_SLOW, "bytes lie in the staging"),
+    unsound_stager("sleeps_on_dead_uploader", BACKPRESSURE, STORE_SLOW, "the run had not ended"),
+    unsound_stager(
+        "publishes_on_exception",
+        NO_SPACE_STAGING,
+        STAGING_FULL,
+        "with other bytes than undisturbed",
+    ),
+    unsound_stager("marker_beside_file", MARKERS_OUTLIVE, STAGING_GONE, "uploads", "again"),
+    unsound_shards("batch_numbers", "both shards exit 0 with a check that exits 1"),
+    unsound_shards("rest_of_list", "3 shards, one after the other", "all 3 shards exit 0 with"),
 )
 
 TWINS = (
     Case(name="json_replace", max_states=50),
     Case(name="owns_its_own", faults=(*KILLS, BESIDE), holds=frozenset({OWNS_OWN})),
-    sound_effect("confirmed"),
+    sound_effect("confirmed", "torn", "power-loss"),
     sound_effect("same_id", "double-start"),
     Case(name="checksummed_journal"),
     Case(name="whole_lines_only", note="twin of half_line_accepted"),
@@ -783,6 +900,43 @@ TWINS = (
     sound_beat("beat_child", BY_FILE, {FROZEN: NOTICED}),
     minds_damage("refused", "checksummed"),
     minds_damage("kept_aside", "checksummed"),
+    Case(
+        name="shards",
+        capabilities=frozenset({"shards"}),
+        faults=(*CRASHES, SHARDS),
+        holds=frozenset({COVER_ONCE}),
+    ),
+    Case(
+        name="store_verified",
+        bucket="talks",
+        reconciles=True,
+        faults=(*KILLS, SIGNALS, STORE_LIES, STORE_FAILS, STORE_CHANGED),
+        holds=frozenset({MARKER_IMPLIES, UPLOAD_FAULTS, RECONCILES_TRULY}),
+    ),
+    Case(
+        name="store_marker_objects",
+        bucket="talks",
+        markers="done/*",
+        faults=(*KILLS, STORE_LIES),
+        holds=frozenset({MARKER_IMPLIES}),
+    ),
+    Case(
+        name="store_parts",
+        bucket="talks",
+        faults=(SIGNALS, STORE_LIES, STORE_FAILS),
+        holds=frozenset({MARKER_IMPLIES, UPLOAD_FAULTS}),
+        note="twin of publishes_on_exception",
+    ),
+    sound_staging("staging", STAGING_GONE),
+    sound_staging("staging_gives_up"),
+    Case(
+        name="staging_uploaded",
+        bucket="talks",
+        markers="done/*",
+        staging_bytes=9000,
+        faults=(*KILLS, STAGING_FULL, STAGING_GONE, STORE_SLOW),
+        holds=frozenset({NO_SPACE_STAGING, BACKPRESSURE, MARKERS_OUTLIVE}),
+    ),
 )
 
 CASES = MUTANTS + TWINS

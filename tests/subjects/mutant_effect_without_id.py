@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
-import urllib.request
 
 PAGES = ("index", "about")
 
 
+def send(body: bytes) -> None:
+    """A POST; by hand, since what Python brings for it takes longer to import than all the rest."""
+    host, _, port = (
+        os.environ["CHECKPOINT_EFFECTS_URL"].strip("/").rpartition("/")[2].partition(":")
+    )
+    head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head.encode() + body)
+        if connection.recv(4096).split()[1:2] not in ([b"200"], [b"204"]):
+            raise ConnectionError("no reply")
+
+
 def publish() -> None:
     body = json.dumps({"kind": "publish"}).encode()
-    urllib.request.urlopen(os.environ["CHECKPOINT_EFFECTS_URL"], data=body).close()
+    send(body)
 
 
 def run() -> None:

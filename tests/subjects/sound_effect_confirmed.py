@@ -1,9 +1,11 @@
-"""Intent, effect, outcome; where only the intent stands, the resume looks whether the mail went
-out. Sound: the twin of those that note it once.
+"""Intent, effect, outcome, each durable before the next; where only the intent stands, the resume
+looks whether the mail went out. Sound, also when the power fails: the twin of those that note it
+once.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -23,21 +25,32 @@ def was_sent(name: str) -> bool:
         return any(json.loads(line)["id"] == name for line in lines)
 
 
+def note(journal: io.TextIOWrapper, line: str) -> None:
+    journal.write(f"{line}\n")
+    journal.flush()
+    os.fsync(journal.fileno())
+
+
 def run() -> None:
-    with open("journal", "a") as journal, open("journal") as lines:
-        known = lines.read().splitlines()
+    with open("journal", "a+") as journal:
+        folder = os.open(".", os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+        journal.seek(0)
+        written = journal.read()
+        known = written.splitlines(keepends=True)
+        if known and not known[-1].endswith("\n"):  # torn: it was not noted
+            journal.truncate(len(written) - len(known.pop()))
         for who in MAILS:
             name = f"mail to {who}"
-            if f"sent {name}" in known:
+            if f"sent {name}\n" in known:
                 continue
-            intended = f"sending {name}" in known
+            intended = f"sending {name}\n" in known
             if not intended:
-                journal.write(f"sending {name}\n")
-                journal.flush()
+                note(journal, f"sending {name}")
             if not (intended and was_sent(name)):
                 send(name)
-            journal.write(f"sent {name}\n")
-            journal.flush()
+            note(journal, f"sent {name}")
 
 
 def check() -> None:

@@ -162,6 +162,7 @@ class Conductor:
             recording.start_events,
             recording.operations,
             recording.start_effects,
+            recording.start_objects,
         )
         self._bench.put(timeline.after(until))
         return dataclasses.replace(pair, then=self._check(), operations_later=len(later))

@@ -38,7 +38,8 @@ def both(bench: Bench, plan: Plan, recording: Path, **faults: Any) -> Both:
     ``faults``: of the request, what brings the first to a stand.
     """
     request = bench.request(plan.command(), plan.deadline_s + MARGIN_S)
-    result = bench.carry_out(dataclasses.replace(request, recording=str(recording), **faults))
+    request = dataclasses.replace(request, recording=str(recording), reports=True, **faults)
+    result = bench.carry_out(request)
     report, problem = None, result.problem
     if result.refusal is None and problem is None:
         try:

@@ -55,6 +55,9 @@ class FaultsAgain:
         planned = self._find(contract, base)
         if planned.kind is TrialKind.TWO_SENDERS:
             return self._conductors.two.again(planned)
+        family = self._conductors.family(planned.kind)
+        if family is not None:
+            return family.again(planned, longer=longer)
         conductor = self._conductors.of(planned.kind)
         if conductor is not None:
             return conductor.conduct(planned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from pytest_checkpoint.phases.bench import Bench, lines_of
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.faults.planned import PlannedFault
+from pytest_checkpoint.phases.store.reading import objects_of, requests_of
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.drift import drift
 from pytest_checkpoint.record.faults import CLOSE, Injection, LostReply, Room, SignalAt
@@ -24,6 +25,7 @@ from pytest_checkpoint.record.request import Result
 from pytest_checkpoint.record.slot import remove_tree
 from pytest_checkpoint.states.timeline import State
 
+_UNRECORDED: Final = (TrialKind.NO_SPACE, TrialKind.STAGING_FULL)
 TRIES: Final = 3
 """How often a run is made again whose fault did not fire, or that came to it another way."""
 
@@ -37,6 +39,8 @@ class Conducted:
     """Of the run with the fault; None: of a full disk, which needs none."""
     left: State
     """What that run left."""
+    result: Result = field(default_factory=Result)
+    """Of that run."""
     room: str = ""
     """The real file system that it had, in words."""
     no_room: str = ""
@@ -86,13 +90,15 @@ class Faulty:
     def _once(self, planned: PlannedFault) -> Conducted:
         bench, start = self.bench, self.control.start
         bench.put(start)
-        folder = None if planned.kind is TrialKind.NO_SPACE else self._folder("faulted")
+        folder = None if planned.kind in _UNRECORDED else self._folder("faulted")
         result, run = self._run(planned, folder)
         leg = Leg(
             command=Command.RUN,
             execution=run,
             events=bench.new_events(start.events),
             effects=bench.new_effects(start.effects),
+            requests=requests_of(result.requests),
+            objects=objects_of(bench.client.objects.read_bytes()),
         )
         recording = None if folder is None else journal.load(folder)
         left = bench.state()
@@ -107,7 +113,14 @@ class Faulty:
         if not no_room:
             trial = self._gone_on(trial, left)
         room = result.real_room or ""
-        return Conducted(trial=trial, recording=recording, left=left, room=room, no_room=no_room)
+        return Conducted(
+            trial=trial,
+            recording=recording,
+            left=left,
+            result=result,
+            room=room,
+            no_room=no_room,
+        )
 
     def _run(self, planned: PlannedFault, folder: Path | None) -> tuple[Result, Execution]:
         action, deadline_s = planned.action, self.deadlines.resume_s

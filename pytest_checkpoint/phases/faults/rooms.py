@@ -23,7 +23,7 @@ from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.operations import WORKSPACE, CreateUnnamed, Operation
 from pytest_checkpoint.record.room.ledger import INODE, PAGE, Ledger
 from pytest_checkpoint.states.order import spread
-from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, NodeId
+from pytest_checkpoint.tree.image import File, Image, NodeId, directory_at
 
 SAMPLE: Final = 4
 """Boundaries at which the error is EDQUOT, unless all are wanted."""
@@ -117,17 +117,17 @@ def _rise_of(recording: Recording, unit: str, boundary: int) -> Rise | None:
     return next((rise for rise in rises if boundary in rise.boundaries), None)
 
 
-def block_rises(recording: Recording) -> list[Rise]:
-    """In blocks of 4 KiB."""
-    return _rises(recording, PAGE)
+def block_rises(recording: Recording, under: bytes = WORKSPACE) -> list[Rise]:
+    """In blocks of 4 KiB. ``under``: the directory that counts, as operations name it."""
+    return _rises(recording, PAGE, under)
 
 
-def inode_rises(recording: Recording) -> list[Rise]:
-    return _rises(recording, INODE)
+def inode_rises(recording: Recording, under: bytes = WORKSPACE) -> list[Rise]:
+    return _rises(recording, INODE, under)
 
 
-def _rises(recording: Recording, unit: int) -> list[Rise]:
-    ledger = _ledger(recording)
+def _rises(recording: Recording, unit: int, under: bytes) -> list[Rise]:
+    ledger = _ledger(recording, under)
     if ledger is None:
         return []
 
@@ -138,7 +138,7 @@ def _rises(recording: Recording, unit: int) -> list[Rise]:
     most = used()
     found: list[Rise] = []
     for operation in recording.operations:
-        ledger.after(operation.effects, unnamed=operation.path.startswith(WORKSPACE))
+        ledger.after(operation.effects, unnamed=operation.path.startswith(under))
         now = used()
         if now > most:
             found.append(Rise(operation, most, now))
@@ -146,10 +146,9 @@ def _rises(recording: Recording, unit: int) -> list[Rise]:
     return found
 
 
-def _ledger(recording: Recording) -> Ledger | None:
-    """What the quota would have counted at the start of the run."""
-    top = recording.start.nodes[ROOT]
-    root = top.entries.get(WORKSPACE) if isinstance(top, Directory) else None
+def _ledger(recording: Recording, under: bytes) -> Ledger | None:
+    """What the quota would have counted at the start of the run; None: no such directory."""
+    root = directory_at(recording.start, under)
     if root is None:
         return None
     never_named = _nameless(recording.operations)
@@ -158,7 +157,7 @@ def _ledger(recording: Recording) -> Ledger | None:
         # Of files that have lost their name it is not known who holds them: most often nobody.
         return {node for node in nodes if node in never_named}
 
-    return Ledger(recording.start, root, _ranges(recording.start), still_held)
+    return Ledger(recording.start, root, ranges_of(recording.start), still_held)
 
 
 def _nameless(operations: Sequence[Operation]) -> set[NodeId]:
@@ -170,7 +169,7 @@ def _nameless(operations: Sequence[Operation]) -> set[NodeId]:
     }
 
 
-def _ranges(image: Image) -> Mapping[NodeId, list[tuple[int, int]]]:
+def ranges_of(image: Image) -> Mapping[NodeId, list[tuple[int, int]]]:
     """Holes of files that were there before are not known: they count as full."""
     return {
         number: [(0, node.content.size)]

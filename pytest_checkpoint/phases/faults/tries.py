@@ -22,7 +22,7 @@ from pytest_checkpoint.phases.effects.replies import planned_replies
 from pytest_checkpoint.phases.faults import aftermath, errors, rooms, signals
 from pytest_checkpoint.phases.faults.aftermath import Crash
 from pytest_checkpoint.phases.faults.conduct import Conducted, Faulty
-from pytest_checkpoint.phases.faults.conductors import ALWAYS_FRESH, Conductor, Conductors
+from pytest_checkpoint.phases.faults.conductors import Conductor, Conductors, is_fresh
 from pytest_checkpoint.phases.faults.planned import KINDS, PlannedFault
 from pytest_checkpoint.states.source import StateSource
 
@@ -112,8 +112,11 @@ class FaultTrials:
             case TrialKind.BYSTANDER:
                 needed, total = self._conductors.beside.planned(exhaustive=exhaustive)
             case _:
-                self._crashes[kind] = []
-                return
+                family = self._conductors.family(kind)
+                if family is None:
+                    self._crashes[kind] = []
+                    return
+                needed, total = family.planned(kind, exhaustive=exhaustive)
         self._needed[kind], self._others[kind], self._totals[kind] = needed, others, total
 
     @property
@@ -152,7 +155,7 @@ class FaultTrials:
             yield from self._crashes_after(one, made)
 
     def _conducted(self, planned: PlannedFault, conductor: Conductor) -> Trial:
-        warm = self._warm and planned.kind not in ALWAYS_FRESH
+        warm = self._warm and not is_fresh(planned.kind)
         with self._bench.warmly(on=warm):
             trial, _ = conductor.conduct(planned)
         if warm and self._counts(trial):

@@ -18,6 +18,7 @@ from pytest_checkpoint.phases.bench import Bench, lines_of
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.deadlines import Deadlines
 from pytest_checkpoint.phases.faults.conduct import Faulty
+from pytest_checkpoint.phases.liveness import clock
 from pytest_checkpoint.phases.liveness.asking import Bounds, answer, declared
 from pytest_checkpoint.phases.liveness.load import loaded
 from pytest_checkpoint.phases.liveness.planned import (
@@ -54,6 +55,8 @@ class Conductor:
 
     def conduct(self, planned: PlannedWatch, *, longer: bool = False) -> tuple[Trial, State]:
         """The trial, and what its run left; of tries that say nothing the last.
+
+        ClockNotSetError if the job keeps its own clock.
 
         ``longer``: with the deadline of a hang's replay.
         """
@@ -100,6 +103,8 @@ class Conductor:
         load = loaded() if planned.kind is TrialKind.LOADED else nullcontext()
         with load:
             seen = watched(bench, asked)
+        if asked.clock_behind and seen.report is not None:
+            clock.require_set(seen.report)
         leg = Leg(
             command=Command.RUN,
             execution=seen.execution,

@@ -17,7 +17,7 @@ from checkpoint_contracts.evidence import CrashPoint, TrialKind
 from pytest_checkpoint.record.describe import describe, signature
 from pytest_checkpoint.record.faults import Identity, Mark, identity_of, mark_at
 from pytest_checkpoint.record.journal import Recording
-from pytest_checkpoint.record.operations import Event, Operation
+from pytest_checkpoint.record.operations import STORE_CALL, Event, Operation
 from pytest_checkpoint.record.receiver.arrivals import ARRIVE
 from pytest_checkpoint.states.globs import Globs
 from pytest_checkpoint.states.order import spread
@@ -36,7 +36,7 @@ KINDS: Final = (
 MOST: Final = 4
 """Trials of a kind, unless all are wanted."""
 MOST_REUSED: Final = 1
-_BY_THE_KIT: Final = frozenset({ARRIVE, "store"})
+_BY_THE_KIT: Final = frozenset({ARRIVE, STORE_CALL, "store"})
 _WORDS: Final = {
     TrialKind.STOPPED: "stopped (SIGSTOP)",
     TrialKind.DEAD: "killed",

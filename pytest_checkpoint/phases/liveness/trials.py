@@ -30,6 +30,7 @@ from pytest_checkpoint.phases.liveness.undisturbed import watch_undisturbed
 from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.states.timeline import State
 
+_NO_CLOCK: Final = "that the wall clock is set was not tried: {}"
 _HANGS_KNOWN: Final = 2
 """After so many hangs of one kind its further trials are left out."""
 
@@ -82,7 +83,12 @@ class WatchedTrials:
                 self._left_out.append(one)
                 continue
             self._told.phase(f"watching: {one.point.operation}")
-            trial, _ = self._conductor.conduct(one)
+            try:
+                trial, _ = self._conductor.conduct(one)
+            except clock.ClockNotSetError as error:
+                self._planned[one.kind], self._totals[one.kind] = [], 0
+                self._not_tried[one.kind] = _NO_CLOCK.format(error)
+                return
             self._hangs[one.kind] += trial.hung
             self.made.append(trial)
             yield
@@ -112,7 +118,7 @@ def unavailable(kind: TrialKind, bench: Bench) -> str | None:
     """Why nothing of this kind can be tried; empty: there is nothing to be said about it."""
     if kind is TrialKind.CLOCK_SET:
         why = clock.unavailable()
-        return None if why is None else f"that the wall clock is set was not tried: {why}"
+        return None if why is None else _NO_CLOCK.format(why)
     if kind is TrialKind.REUSED:
         return "" if source_of(bench.subject).glob else numbers.unavailable()
     return None
@@ -145,7 +151,10 @@ class WatchedAgain:
         if self._conductor is None:
             self._conductor = Conductor(self._bench, self._control, self._bounds(trials))
         hung_before = any(one.point.id == point_id and one.hung for one in trials)
-        return self._conductor.conduct(found, longer=hung_before)
+        try:
+            return self._conductor.conduct(found, longer=hung_before)
+        except clock.ClockNotSetError as error:
+            raise UserError(f"{point_id} cannot be tried: {error}") from error
 
     def _bounds(self, trials: Sequence[Trial]) -> Bounds:
         """As of an earlier trial, if there is one that was watched."""

@@ -53,9 +53,11 @@ class Watched:
 def watched(bench: Bench, asked: Asked, recording: Path | None = None) -> Watched:
     """The slot holds what the run starts from."""
     run = bench.expanded(bench.subject.run)
+    library = clock.library_file() if asked.clock_behind else None
     plan = Plan(
         first=clock.behind(run) if asked.clock_behind else run,
         beside=question(bench),
+        preloads=None if library is None else str(library),
         working_directory=str(bench.subject.working_directory),
         when=asked.when,
         then=asked.then,
@@ -70,6 +72,7 @@ def watched(bench: Bench, asked: Asked, recording: Path | None = None) -> Watche
         hold=asked.hold,
         mark=asked.mark,
         slow_s=asked.slow_s,
+        reports=True,
         recording=str(recording) if recording else None,
     )
     with Ticker() as ticker:

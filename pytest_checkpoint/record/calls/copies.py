@@ -40,7 +40,10 @@ def splice(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 
     What is in a pipe cannot be read without taking it.
     """
-    recorder.tracked_file(caller, arguments[2])
+    status = caller.descriptor_status(arguments[2])
+    if recorder.file(status) is None:
+        recorder.policy.written(status)
+        raise PassOn
     return Failure(errno.EINVAL)
 
 
@@ -60,6 +63,8 @@ def _copy(
         status = os.fstat(output)
         node = recorder.file(status)
         mode = fcntl.fcntl(output, fcntl.F_GETFL)
+        if node is None:
+            recorder.policy.written(status)
         if node is None or not writable(mode):
             raise PassOn
         input_ = caller.copy(source[0])

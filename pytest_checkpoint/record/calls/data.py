@@ -15,7 +15,7 @@ import struct
 from typing import Final
 
 from pytest_checkpoint.record import kernel
-from pytest_checkpoint.record.caller import Caller, is_regular
+from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Event, Origin, Sent, Write
 from pytest_checkpoint.record.policy import Refused
@@ -91,8 +91,7 @@ def _put(
         is_beside = identity in recorder.tree.beside
         node = None if is_beside else recorder.file(status)
         if node is None and not is_beside:
-            if is_regular(status):
-                recorder.policy.reaches_out = True
+            recorder.policy.written(status)
             raise PassOn
         mode = fcntl.fcntl(copy, fcntl.F_GETFL)
         if not writable(mode) or (offset is not None and offset >> 63):

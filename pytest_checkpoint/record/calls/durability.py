@@ -8,11 +8,13 @@ business.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from typing import Final
 
 from pytest_checkpoint.record.caller import Caller, is_regular, signed
+from pytest_checkpoint.record.calls.data import writable
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Sync
 from pytest_checkpoint.record.recorder import Recorder
@@ -75,7 +77,17 @@ def mmap(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     number = signed(arguments[4])
     if number < 0 or arguments[3] & _MAP_ANONYMOUS:
         raise PassOn
-    node = recorder.tracked_file(caller, number)
+    copy = caller.copy(number)
+    try:
+        status = os.fstat(copy)
+        node = recorder.file(status)
+        if node is None:
+            # Also one that is readable only yet: mprotect makes it more than that.
+            if writable(fcntl.fcntl(copy, fcntl.F_GETFL)):
+                recorder.policy.written(status)
+            raise PassOn
+    finally:
+        os.close(copy)
     if arguments[2] & _PROT_WRITE:
         recorder.begin_mapping(caller, "mmap", node, number)
     else:

@@ -21,7 +21,7 @@ def connect(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     raw = bytes(caller.memory([(arguments[1], min(length, _MOST))]))
     family = int.from_bytes(raw[:2], "little")
     port = int.from_bytes(raw[2:4], "big")
-    if port == recorder.policy.receiver and family == socket.AF_INET and raw[4:8] == _RECEIVER:
+    if port in recorder.policy.receivers and family == socket.AF_INET and raw[4:8] == _RECEIVER:
         raise PassOn  # what it answers is decided by what is recorded
     if family in _REACHING:
         recorder.policy.reaches_out = True

@@ -41,6 +41,7 @@ def ftruncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
 
 def check_cut(recorder: Recorder, path: bytes, status: os.stat_result, size: int) -> None:
     """A file outside is about to be cut through a descriptor; ``path`` leads to it."""
+    recorder.policy.written(status)
     if not is_regular(status) or size >= status.st_size or not status.st_nlink:
         return
     if identity_of(status) in recorder.tree.beside:
@@ -108,6 +109,8 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
     try:
         status = os.fstat(copy)
         node = recorder.file(status)
+        if node is None:
+            recorder.policy.written(status)
         if node is None or not writable(fcntl.fcntl(copy, fcntl.F_GETFL)):
             raise PassOn
         if mode & (_COLLAPSE | _INSERT):

@@ -10,6 +10,7 @@ from pytest_checkpoint.record.caller import AT_FDCWD, Caller
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import PassOn, Reply, Value
 from pytest_checkpoint.record.room import system
+from pytest_checkpoint.record.room.limits import Shortage
 from pytest_checkpoint.record.room.quota import Quota
 
 Arguments = tuple[int, ...]
@@ -34,6 +35,9 @@ def fstatfs(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 
 
 def _tell(recorder: Recorder, caller: Caller, descriptor: int, address: int) -> Reply:
+    for trouble in recorder.troubles:
+        if isinstance(trouble, Shortage):
+            trouble.look()
     quota = next((one for one in recorder.troubles if isinstance(one, Quota)), None)
     if quota is None or not _is_under(recorder, quota, os.fstat(descriptor)):
         raise PassOn

@@ -12,12 +12,14 @@ from typing import Any, Final, Never
 
 _KEPT: Final = 64 << 10
 """Bytes of each stream that are told: the last."""
+_KEPT_OF_AN_ANSWER: Final = 4 << 10
+"""The same of a command that is run again and again, for the word that it says."""
 
 
 class Launched:
     """One process that was started here, and what it prints."""
 
-    def __init__(self, process: int, streams: tuple[int, int]) -> None:
+    def __init__(self, process: int, streams: tuple[int, int], *, repeated: bool) -> None:
         self.process = process
         self.begin = time.monotonic()
         self.end: float | None = None
@@ -26,6 +28,7 @@ class Launched:
         """It has been stopped at some time."""
         self.timed_out = False
         self.events = [events_size(), 0]
+        self.kept = _KEPT_OF_AN_ANSWER if repeated else _KEPT
         self.streams = {number: bytearray() for number in streams}
         for number in streams:
             os.set_blocking(number, False)
@@ -45,7 +48,7 @@ class Launched:
             if not data:
                 return False
             kept += data
-            del kept[:-_KEPT]
+            del kept[: -self.kept]
 
     def told(self) -> dict[str, Any]:
         status = self.status
@@ -85,7 +88,8 @@ def become(
             os.close(gate[1])
             os.read(gate[0], 1)
         os.chdir(command["cwd"])
-        os.execvpe(command["argv"][0], command["argv"], environment)
+        own = {os.fsencode(name): os.fsencode(text) for name, text in command["variables"].items()}
+        os.execvpe(command["argv"][0], command["argv"], environment | own)
     except BaseException as error:  # noqa: BLE001 - told, whatever it is
         os.write(2, f"{command['argv'][0]} cannot be started: {error}\n".encode())
     finally:

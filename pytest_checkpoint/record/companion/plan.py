@@ -18,7 +18,8 @@ import dataclasses
 import enum
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -57,6 +58,12 @@ class Plan:
     first: tuple[str, ...]
     """The job."""
     beside: tuple[str, ...]
+    preloads: str | None = None
+    """A library that every process of the job is to have loaded: it is seen whether it has."""
+    first_variables: Mapping[str, str] = field(default_factory=dict)
+    """Of the environment, for the job alone."""
+    beside_variables: Mapping[str, str] = field(default_factory=dict)
+    """For the second command alone."""
     working_directory: str
     when: When
     then: Then = Then.CONTINUE
@@ -78,14 +85,16 @@ class Plan:
         """The root process of the execution, by the kit's own interpreter."""
         where = {"cwd": self.working_directory}
         asked = {
-            "first": {"argv": self.first, **where},
+            "first": {"argv": self.first, "variables": dict(self.first_variables), **where},
             "beside": {
                 "argv": self.beside,
+                "variables": dict(self.beside_variables),
                 **where,
                 "deadline_s": self.beside_deadline_s,
                 "repeat_every_s": self.repeat_every_s,
                 "until": self.until,
             },
+            "preloads": self.preloads,
             "when": self.when,
             "then": self.then,
             "aside": self.aside,
@@ -136,6 +145,10 @@ class Report:
     """Size of the events file then."""
     left: tuple[str, ...]
     """Processes of both that had to be ended: they outlived the commands, or their deadline."""
+    loaded: bool = False
+    """A process of the job was seen that had the library loaded."""
+    not_loaded: tuple[str, ...] = ()
+    """Processes of the job, by their command lines, that were seen without it."""
 
     @classmethod
     def of(cls, result: Result) -> Self:
@@ -156,4 +169,6 @@ class Report:
             crossed=told["crossed"],
             crossed_events=told["crossed_events"],
             left=tuple(told["left"]),
+            loaded=told["loaded"],
+            not_loaded=tuple(told["not_loaded"]),
         )

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pytest_checkpoint.record.companion.launched import Launched, become, events_size, inherited
+from pytest_checkpoint.record.companion.preloaded import Preloaded
 from pytest_checkpoint.record.companion.processes import become_subreaper, below, name, send
 
 _SURVIVOR_GRACE_S: Final = 10.0
@@ -41,6 +42,7 @@ class Launcher:
         self.crossed_events = 0
         self.beside: list[Launched] = []
         self.left: list[str] = []
+        self.preloaded = Preloaded(plan["preloads"])
         self.wakeup, self.poller = woken_by_signals(), select.poll()
         self.poller.register(self.wakeup, select.POLLIN)
 
@@ -95,7 +97,8 @@ class Launcher:
             become(command, self.environment, gate, output[1], errors[1])
         for _, theirs in (output, errors):
             os.close(theirs)
-        one = Launched(process, (output[0], errors[0]))
+        repeated = command.get("repeat_every_s") is not None
+        one = Launched(process, (output[0], errors[0]), repeated=repeated)
         self.all[process] = one
         for number in one.streams:
             self.by_stream[number] = one
@@ -156,6 +159,7 @@ class Launcher:
             one = self.start(plan)
             self.beside.append(one)
             self.wait_for(one, until)
+            self.preloaded.look(first.process)
             self.end_late(one)
             if every_s is None or time.monotonic() >= until or over():
                 return
@@ -232,6 +236,7 @@ class Launcher:
             "crossed": self.crossed,
             "crossed_events": self.crossed_events,
             "left": self.left,
+            **self.preloaded.told(),
         }
 
 

@@ -18,6 +18,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -117,6 +118,13 @@ class Receiver:
             pass
         for connection in list(self._connections.values()):
             self._read(connection)
+
+    @property
+    def due(self) -> float:
+        """When there is something to do without a request: never."""
+        return inf
+
+    def serve_due(self) -> None: ...
 
     def _accept(self) -> bool:
         try:

@@ -71,6 +71,7 @@ class Ledger:
         name are open or mapped yet. ``sizes`` of files, in bytes, if ``image`` has no content.
         """
         self._unit = unit
+        self._root = root
         self._still_held = still_held
         self._holdings: dict[NodeId, _Holding] = {}
         self._entries: dict[NodeId, dict[bytes, NodeId]] = {}
@@ -136,6 +137,26 @@ class Ledger:
         if self._unit == 1:
             return length
         return PAGE if length > _SHORT_LINK else 0
+
+    def held_below(self, path: Iterable[bytes]) -> int:
+        """Bytes in what lies below a directory of these names from the root on; 0: it is not there.
+
+        Each inode once. Not counted is what has lost its name there, though it may be open.
+        """
+        node = self._root
+        for name in path:
+            inner = self._entries.get(node, {}).get(name)
+            if inner is None:
+                return 0
+            node = inner
+        found: set[NodeId] = set()
+        pending = [node]
+        while pending:
+            for inner in self._entries.get(pending.pop(), {}).values():
+                if inner not in found:
+                    found.add(inner)
+                    pending.append(inner)
+        return sum(self._holdings[one].extents.size for one in found)
 
     # --- following what happens ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,9 @@ from pytest_checkpoint.record.faults import Room
 from pytest_checkpoint.record.injector import Deed, Intent, Trouble
 from pytest_checkpoint.record.operations import WORKSPACE, Effect, Write
 from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.room import system
 from pytest_checkpoint.record.room.ledger import Ledger
+from pytest_checkpoint.record.room.lull import Lull
 from pytest_checkpoint.record.room.quota import Quota, unit_of
 from pytest_checkpoint.record.tracked import TrackedTree
 from pytest_checkpoint.tree.capture import data_ranges
@@ -49,7 +52,9 @@ def limit(recorder: Recorder, room: Room, image: Image) -> None:
     """
     trouble: Trouble
     if room.real:
-        trouble = Shortage(recorder.has_fired)
+        lull, root = Lull(room.again_after_s), root_path(room)
+        widen = partial(system.widen_tmpfs, os.path.join(os.fsencode(recorder.slot), root))
+        trouble = Shortage(recorder.has_fired, root, lull, widen)
         recorder.mapped.let_go_of_deleted(family.is_held)
     else:
         trouble = _quota(room, recorder.slot, image, recorder.tree)
@@ -71,7 +76,7 @@ def _quota(room: Room, slot: Path, image: Image, tree: TrackedTree) -> Quota:
         sizes={node: os.lstat(path).st_size for node, path in files.items()},
         unit=unit,
     )
-    return Quota(room, tree, root, ledger)
+    return Quota(room, tree, root, ledger, Lull(room.again_after_s))
 
 
 def _files(image: Image, slot: Path, tree: TrackedTree, root: NodeId) -> dict[NodeId, bytes]:
@@ -109,12 +114,31 @@ def _still_held(tree: TrackedTree, nodes: list[NodeId]) -> set[NodeId]:
 class Shortage:
     """A :class:`Trouble` that denies nothing: it sees when a real file system does."""
 
-    def __init__(self, fired: Callable[[], None]) -> None:
-        """``fired`` is called after a step that was refused, or cut short."""
+    def __init__(
+        self,
+        fired: Callable[[], None],
+        root: bytes,
+        lull: Lull,
+        widen: Callable[[], None],
+    ) -> None:
+        """``fired`` is called after a step that was refused, or cut short; ``widen`` when there is
+        to be room again. ``root``: where it is mounted, relative to the slot.
+        """
+        self.lull = lull
+        self._root = root
         self._fired = fired
+        self._widen = widen
+        self._is_wide = False
         self._wanted = 0
 
+    def look(self) -> None:
+        """Make room, if it is time."""
+        if not self._is_wide and self.lull.is_over():
+            self._is_wide = True
+            self._widen()
+
     def before(self, intent: Intent) -> int:
+        self.look()
         self._wanted = intent.length if intent.deed is Deed.WRITE else 0
         return intent.length
 
@@ -125,4 +149,8 @@ class Shortage:
         short = isinstance(written, Write) and len(written.data) < self._wanted
         if error in _FULL or short:
             self._fired()
+        if error in _FULL:
+            self.lull.refused(call, path)
+        elif effects and any(one.startswith(self._root) for one in (path, target_path)):
+            self.lull.changed()
         self._wanted = 0

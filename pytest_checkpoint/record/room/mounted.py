@@ -90,7 +90,9 @@ def _require_no_names_elsewhere(before: Image, directory: Path) -> None:
 
 
 def _mount(room: Room, directory: Path) -> None:
-    limits = [f"nr_blocks={room.blocks or 0}", f"nr_inodes={room.inodes or 0}"]
+    # What has no limit says that nothing is left of it; and none could be widened later.
+    others = 0 if room.again_after_s is None else system.PLENTY
+    limits = [f"nr_blocks={room.blocks or others}", f"nr_inodes={room.inodes or others}"]
     options = ",".join([*limits, "mode=0700", "huge=never"])
     try:
         _enter_namespaces()

@@ -37,6 +37,7 @@ from pytest_checkpoint.record.faults import Room
 from pytest_checkpoint.record.injector import Deed, Denied, Intent
 from pytest_checkpoint.record.operations import Effect
 from pytest_checkpoint.record.room.ledger import INODE, PAGE, Ledger
+from pytest_checkpoint.record.room.lull import Lull
 from pytest_checkpoint.record.tracked import TrackedTree
 from pytest_checkpoint.tree.image import NodeId
 
@@ -46,7 +47,10 @@ _OPENS: Final = ("open", "openat", "openat2")
 class Quota:
     """The :class:`~pytest_checkpoint.record.injector.Trouble` that denies what has no room."""
 
-    def __init__(self, room: Room, tree: TrackedTree, root: NodeId, ledger: Ledger) -> None:
+    def __init__(
+        self, room: Room, tree: TrackedTree, root: NodeId, ledger: Ledger, lull: Lull
+    ) -> None:
+        self.lull = lull
         self._tree = tree
         self._root = root
         self._ledger = ledger
@@ -57,6 +61,20 @@ class Quota:
     # --- what is about to be done ---
 
     def before(self, intent: Intent) -> int:
+        self._look()
+        try:
+            return self._granted(intent)
+        except Denied as denied:
+            if denied.fires:
+                self.lull.refused(intent.call, intent.path)
+            raise
+
+    def _look(self) -> None:
+        """Nothing is refused any more, if it is time."""
+        if self.lull.is_over():
+            self._space = self._inodes = None
+
+    def _granted(self, intent: Intent) -> int:
         match intent.deed:
             case Deed.WRITE:
                 return self._writable(intent)
@@ -138,7 +156,10 @@ class Quota:
         self, call: str, path: bytes, target_path: bytes, effects: tuple[Effect, ...], error: int
     ) -> None:
         unnamed = call in _OPENS and (path == self._root_path or self._inside(path))
+        before = self._ledger.used, self._ledger.used_inodes
         self._ledger.after(effects, unnamed=unnamed)
+        if before != (self._ledger.used, self._ledger.used_inodes):
+            self.lull.changed()
 
     # --- what there is ---
 
@@ -147,6 +168,7 @@ class Quota:
 
     def space(self) -> tuple[int, int] | None:
         """Bytes in all, and bytes that are free; None without such a limit."""
+        self._look()
         if self._space is None:
             return None
         self._ledger.collect()
@@ -154,6 +176,7 @@ class Quota:
 
     def inodes(self) -> tuple[int, int] | None:
         """Inodes in all, and free ones; None without such a limit."""
+        self._look()
         if self._inodes is None:
             return None
         self._ledger.collect()

@@ -16,9 +16,12 @@ NEW_MOUNTS: Final = 0x00020000  # CLONE_NEWNS
 NEW_USER: Final = 0x10000000  # CLONE_NEWUSER
 _NO_SETUID: Final = 2
 _NO_DEVICES: Final = 4
+_REMOUNT: Final = 32
 _RECURSIVE: Final = 1 << 14
 _PRIVATE: Final = 1 << 18
 _DETACH: Final = 2
+PLENTY: Final = 1 << 20
+"""Blocks of 4 KiB, and inodes: a tmpfs sets none of them aside."""
 
 
 class FileSystemStatus(ctypes.Structure):
@@ -74,6 +77,16 @@ def mount_tmpfs(directory: bytes, options: str) -> None:
     """Mount a tmpfs over a directory."""
     flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)
     _check(_libc.mount(b"tmpfs", directory, b"tmpfs", flags, options.encode("ascii")))
+
+
+def widen_tmpfs(directory: bytes) -> None:
+    """Let a mounted tmpfs have as much as anybody wants.
+
+    It has had a limit of both, blocks and inodes: where there is none, none can be set (EINVAL).
+    """
+    options = f"nr_blocks={PLENTY},nr_inodes={PLENTY}".encode("ascii")
+    flags = ctypes.c_ulong(_REMOUNT | _NO_SETUID | _NO_DEVICES)
+    _check(_libc.mount(b"tmpfs", directory, b"tmpfs", flags, options))
 
 
 def unmount(directory: bytes) -> None:

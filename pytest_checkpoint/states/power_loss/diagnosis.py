@@ -7,7 +7,7 @@ from posixpath import dirname
 from typing import Final
 
 from pytest_checkpoint.record.describe import describe, normalized, shown_path, signature
-from pytest_checkpoint.record.operations import Create, Operation, Origin, Rename, Write
+from pytest_checkpoint.record.operations import Create, Operation, Origin, Rename, Stored, Write
 from pytest_checkpoint.states.power_loss.changes import NEVER, DataChange, NameChange
 from pytest_checkpoint.states.power_loss.choices import Kept
 from pytest_checkpoint.states.power_loss.cursor import Cursor
@@ -180,9 +180,14 @@ class Diagnosis:
     def _deadline(self, step: int) -> str:
         """Before which acknowledgement a change had to be durable."""
         for operation in self._operations[step : self._loss.step]:
-            if operation.is_event:
+            if operation.is_event and not _only_asks(operation):
                 return f"before step {operation.step} ({describe(operation)})"
         return f"after step {step}"
+
+
+def _only_asks(operation: Operation) -> bool:
+    """A request to the object store that has changed nothing there acknowledges nothing."""
+    return all(isinstance(one, Stored) and not one.data for one in operation.effects)
 
 
 def _lost_changes(shape: Shape, pending: list[DataChange]) -> list[DataChange]:

@@ -14,6 +14,14 @@ from checkpoint_runtime.errors import (
     TakenOverError,
     WorkspaceInUseError,
 )
+from checkpoint_runtime.extract.errors import (
+    ChangedDatasetError,
+    MarkerError,
+    MarkerNotWrittenError,
+    NotFiniteError,
+    StagingError,
+    StoreError,
+)
 from checkpoint_runtime.preemption import EXIT_PREEMPTED
 
 
@@ -37,6 +45,7 @@ class ExitCode(enum.IntEnum):
     UNFINISHED = 6, "status only: something is not done yet, and nothing failed"
     IN_USE = 7, "another run is at work in the workspace: nothing was run, or nothing more is"
     UNSETTLED = 8, "an effect may or may not have happened: find out, then say so (effects settle)"
+    DIFFERS = 9, "reconcile only: the store and the markers differ (--dry-run), or still do"
     STALE = 10, "watch only: a worker is stale, frozen or gone without having said so"
     STALLED = 11, "watch only: a worker beats, and gets nowhere (and none is stale)"
     WAITING = 12, "watch only: no worker has beaten yet"
@@ -60,6 +69,12 @@ _OF_ERRORS: tuple[tuple[type[CheckpointRuntimeError], ExitCode], ...] = (
     (StateError, ExitCode.STATE_REFUSED),
     (ChangedPipelineError, ExitCode.STATE_REFUSED),
     (WorkspaceInUseError, ExitCode.IN_USE),
+    (StoreError, ExitCode.NOT_WRITTEN),
+    (StagingError, ExitCode.NOT_WRITTEN),
+    (NotFiniteError, ExitCode.STAGE_FAILED),
+    (MarkerNotWrittenError, ExitCode.NOT_WRITTEN),
+    (MarkerError, ExitCode.STATE_REFUSED),
+    (ChangedDatasetError, ExitCode.STATE_REFUSED),
 )
 
 

@@ -15,6 +15,7 @@ from checkpoint_runtime.command.hush import hush
 from checkpoint_runtime.command.load import load_pipeline
 from checkpoint_runtime.command.parser import parsed
 from checkpoint_runtime.command.progress_shown import shown_progress
+from checkpoint_runtime.command.reconcile import reconcile
 from checkpoint_runtime.command.show import print_status, status_as_json
 from checkpoint_runtime.errors import CheckpointRuntimeError, DefinitionError
 from checkpoint_runtime.pipeline import Pipeline
@@ -31,6 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from checkpoint_runtime.command.watching import watch
 
             return watch(given)
+        if given.command == "extract":
+            from checkpoint_runtime.command.extract import extract
+
+            return extract(given)
+        if given.command == "reconcile":
+            return reconcile(given)
         pipeline = load_pipeline(given.pipeline)
         pipeline.remedies = Commands(given.pipeline, given.workspace)
         if given.command == "status":

@@ -8,6 +8,8 @@ from typing import Any
 
 from checkpoint_runtime.command.effects import add_effects
 from checkpoint_runtime.command.exit_codes import ExitCode
+from checkpoint_runtime.command.extract_options import add_extract
+from checkpoint_runtime.command.reconcile import add_reconcile
 from checkpoint_runtime.command.watch_options import add_watch, split_restart_command
 from checkpoint_runtime.liveness.heartbeat import DEFAULT_INTERVAL_S
 
@@ -57,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
         _add_liveness_options(command)
     add_watch(commands)
     add_effects(commands)
+    add_extract(commands)
+    add_reconcile(commands)
     return found
 
 

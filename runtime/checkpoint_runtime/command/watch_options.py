@@ -129,8 +129,8 @@ def add_watch(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     watch.add_argument(
         "--restart",
         action="store_true",
-        help="end what is left of a stale or stalled job, and run the command behind '--', once for "
-        "each workspace",
+        help="end what is left of a stale or stalled job, and run the command behind '--': once "
+        "for all workers of a workspace",
     )
     watch.add_argument(
         "--restarts",

@@ -88,9 +88,10 @@ class PipelineEffects:
         ):
             recording = Recording(self._folder, log)
             known = log.history.effects.get(name)
+            kept = known is not None and known.state is EffectState.SENT
             if not happened:
                 recording.not_sent(name, How.SETTLED)
-            elif outcome is not _AS_RECORDED or known is None or known.state is not EffectState.SENT:
+            elif not kept or outcome is not _AS_RECORDED:
                 recording.sent(name, encoded, How.SETTLED)
             self._found = log.history.effects
 

@@ -92,10 +92,11 @@ class Destination(Protocol):
         """Is it there, may we write, does it compute checksums itself? Raises a sentence."""
         ...
 
-    def put(self, path: Path, whole: Whole) -> None:
-        """Store the staged file. Returns once what the store holds was verified.
+    def put(self, path: Path, whole: Whole) -> Whole:
+        """Store the staged file. Returns once what the store holds was verified: what that is.
 
-        An equal object that is there already is left alone. With back-off within a budget; raises
+        An equal object that is there already is left alone; so is another whole one of the same
+        samples: a device need not give the same bits twice. With back-off within a budget; raises
         when that is used up, or at once where trying again cannot help.
         """
         ...
@@ -109,6 +110,8 @@ class Marker:
 
     whole: Whole
     ids: tuple[str, ...]
+    digests: tuple[str, ...] = ()
+    """Of each sample's tokens; none: an older marker, which does not tell."""
 
     @property
     def key(self) -> str:

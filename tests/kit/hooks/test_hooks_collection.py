@@ -135,7 +135,7 @@ def test_a_missing_test_file_is_told_by_pytest(project: Project) -> None:
             "-m",
             (
                 "torn and not resume_skips_done and not no_partial_under_final_name "
-                "and not effects_fire_once"
+                "and not effects_fire_once and not marker_implies_object"
             ),
         ),
     ],

@@ -15,13 +15,14 @@ from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.client import SlotClient, environment
 from pytest_checkpoint.record.operations import Operation
 from pytest_checkpoint.record.request import Request, Result
+from pytest_checkpoint.record.store.contents import fold
+from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.states.timeline import State, Timeline
 from pytest_checkpoint.tree.capture import capture
 from pytest_checkpoint.tree.compare import differences
 from pytest_checkpoint.tree.image import Image, NodeId
 from pytest_checkpoint.tree.restore import restore
 
-_EVENTS = frozenset({b"events", b"effects"})
 _PREAMBLE = """
 import ctypes, errno, os, subprocess, sys
 W, T, OUT = os.environ["CHECKPOINT_WORKSPACE"], os.environ["TMPDIR"], os.environ["OUTSIDE"]
@@ -86,11 +87,12 @@ class Runner:
         self._empty = self.look()
 
     def look(self) -> Image:
-        return capture(self.client.path, exclude=_EVENTS).image
+        return capture(self.client.path, exclude=BESIDE).image
 
     def clear(self) -> None:
-        restore(self._empty, self.client.path, exclude=_EVENTS)
+        restore(self._empty, self.client.path, exclude=BESIDE)
         self.client.events.write_bytes(b"")
+        self.client.objects.write_bytes(b"")
 
     def request(self, command: tuple[str, ...], **options: Any) -> Request:
         inherited = environment(self.client, keep_tmpdir=False)
@@ -110,7 +112,12 @@ class Runner:
             self.clear()
         result = self.client.run(self.request(command, **options))
         recording = journal.load(self.folder / "recording")
-        timeline = Timeline(recording.start, recording.start_events, recording.operations)
+        timeline = Timeline(
+            recording.start,
+            recording.start_events,
+            recording.operations,
+            start_objects=recording.start_objects,
+        )
         expected = timeline.after(timeline.steps)
         found = self.look()
         events = self.client.events.read_bytes()
@@ -121,6 +128,9 @@ class Runner:
         unlike = differences(expected.image, found, ignore=mapped)
         if expected.events != events:
             unlike.append(f"events {expected.events!r} expected, {events!r} found")
+        objects = self.client.objects.read_bytes()
+        if fold(expected.objects).digest != fold(objects).digest:
+            unlike.append(f"objects {expected.objects!r} expected, {objects!r} found")
         return Outcome(result, recording, found, events, expected, unlike)
 
     def python(self, source: str, *arguments: str, **options: Any) -> Outcome:

@@ -342,3 +342,17 @@ def test_or_ends_before_it_stands(runner: Runner) -> None:
     put = {"aside": AsideAt(step=1), "signal": stands}
     _, report = run(runner, JOB, "sys.exit(5)", put, **CROSS)
     assert (report.crossed, report.beside[0].exit_code, report.first.exit_code) == (None, 5, 3)
+
+
+def test_each_has_variables_of_its_own(runner: Runner) -> None:
+    tell = "print(os.environ.get('RANK'), os.environ.get('WORLD_SIZE'))"
+    _, report = run(
+        runner,
+        tell,
+        tell,
+        {},
+        when=When.TOGETHER,
+        first_variables={"RANK": "0", "WORLD_SIZE": "2"},
+        beside_variables={"RANK": "1"},
+    )
+    assert [one.output for one in (report.first, *report.beside)] == ["0 2\n", "1 None\n"]

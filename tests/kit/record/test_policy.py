@@ -171,3 +171,33 @@ def test_what_reaches_out_of_the_recorded_tree_is_told(runner: Runner) -> None:
     assert added.result.exit_code == 0
     assert added.result.reaches_out
     assert runner.python(connect("AF_INET", "127.0.0.1")).result.reaches_out
+
+
+BOTH = (
+    "import mmap; here = os.open('f', os.O_RDWR | os.O_CREAT); os.write(here, b'xx'); "
+    "os.lseek(here, 0, 0); there = os.open({!r}, os.O_RDWR)"
+)
+INTO = {
+    "mmap": "mmap.mmap(there, 7).write(b'another')",
+    "sendfile": "os.sendfile(there, here, 0, 2)",
+    "copy_file_range": "os.copy_file_range(here, there, 2)",
+    "splice": "ends = os.pipe(); os.write(ends[1], b'x'); os.splice(ends[0], there, 1)",
+    "ftruncate": "os.ftruncate(there, 100)",
+    "fallocate": "os.posix_fallocate(there, 0, 100)",
+}
+
+
+@pytest.mark.parametrize("call", INTO)
+def test_whatever_call_writes_elsewhere(runner: Runner, call: str) -> None:
+    elsewhere = runner.outside / "kept"
+    elsewhere.write_text("before\n")
+    outcome = runner.python(f"{BOTH.format(str(elsewhere))}; {INTO[call]}")
+    assert (outcome.result.exit_code, outcome.result.error_output) == (0, "")
+    assert elsewhere.read_text() != "before\n"
+    assert outcome.result.reaches_out
+
+
+def test_what_nobody_can_find_again_is_not_elsewhere(runner: Runner) -> None:
+    code = "import mmap; there = os.memfd_create('page'); os.ftruncate(there, 7); "
+    outcome = runner.python(code + "mmap.mmap(there, 7).write(b'another')")
+    assert (outcome.result.exit_code, outcome.result.reaches_out) == (0, False)

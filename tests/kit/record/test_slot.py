@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -45,6 +46,26 @@ def test_two_clients_of_one_base(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_one_slot_is_given_back_for_another(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    with SlotClient(root / "b", receives=True) as client:
+        client.run(request(client, "sleep 60 & echo > x"))
+        before = client.port
+        client.move(elsewhere / "c")
+        assert (client.path, os.listdir(tmp_path)) == (elsewhere / "c" / "0", ["elsewhere"])
+        assert os.listdir(client.workspace) == []
+        assert client.run(request(client, "echo > x")).exit_code == 0
+        with socket.create_connection(("127.0.0.1", client.port), timeout=_DEADLINE_S):
+            pass
+        if client.port != before:
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", before), timeout=_DEADLINE_S)
+        (tmp_path / "file").write_text("")
+        with pytest.raises(HarnessError):
+            client.move(tmp_path / "file" / "b")
+    assert os.listdir(tmp_path) == ["file"]
+
+
 def test_a_numbered_slot_is_waited_for(tmp_path: Path) -> None:
     entered = threading.Event()
 
@@ -67,8 +88,6 @@ def test_a_slot_that_stays_in_use_is_told_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slot_module, "_WAIT_S", 0.0)
-    import socket
-
     ours, theirs = socket.socketpair()
     with ours, theirs:
         held = slot_module.acquire(tmp_path / "root" / "b", 3, ours)
@@ -111,6 +130,7 @@ import sys
 from pathlib import Path
 from pytest_checkpoint.record.client import SlotClient, environment
 from pytest_checkpoint.record.request import Request
+from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.tree.capture import capture
 from pytest_checkpoint.tree.restore import restore
 base, what = Path(sys.argv[1]), sys.argv[2]
@@ -130,10 +150,10 @@ with SlotClient(base) as client:
         client.run(request)
     for i in range(3000):
         (client.workspace / f"f{i}").write_bytes(b"x" * 100)
-    image = capture(client.path, exclude=frozenset({b"events", b"effects"})).image
+    image = capture(client.path, exclude=BESIDE).image
     print("restoring", flush=True)
     while True:
-        restore(image, client.path, exclude=frozenset({b"events", b"effects"}))
+        restore(image, client.path, exclude=BESIDE)
 """
 
 

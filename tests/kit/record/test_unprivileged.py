@@ -24,13 +24,14 @@ from pytest_checkpoint.record.client import SlotClient, environment
 from pytest_checkpoint.record.faults import Room
 from pytest_checkpoint.record.journal import load
 from pytest_checkpoint.record.request import Request
+from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.states.timeline import Timeline
 from pytest_checkpoint.tree.capture import capture
 from pytest_checkpoint.tree.compare import differences
 from pytest_checkpoint.tree.restore import restore
 assert os.geteuid() != 0
 assert abilities.missing() is None, abilities.missing()
-events = frozenset({b"events", b"effects"})
+events = BESIDE
 base = Path(sys.argv[2], "root", "base")
 with SlotClient(base) as client:
     empty = capture(client.path, exclude=events).image

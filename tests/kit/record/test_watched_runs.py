@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_checkpoint.phases.liveness.clock import ClockNotSetError, require_set
 from pytest_checkpoint.record.companion.plan import Report, Then, When
 from pytest_checkpoint.record.faults import HoldAt, Identity, Mark, SignalAt, mark_at
 from pytest_checkpoint.record.marks import MarkFinder
 from pytest_checkpoint.record.operations import Event
+from pytest_checkpoint.record.output import MOST
 from pytest_checkpoint.record.request import Request
-from tests.kit.record.test_companion import JOB, LONG_S, planned, run
+from tests.kit.record.test_companion import JOB, LONG_S, PREAMBLE, planned, run
+from tests.kit.record.warm import script
 
 if TYPE_CHECKING:
     from tests.kit.record.conftest import Runner
@@ -34,6 +38,49 @@ def test_asked_from_its_start_to_its_end_and_once_more(runner: Runner) -> None:
     assert report.beside[-1].output == "2\n"
     assert all(one.begin < report.first.end for one in (first, *later)[:-2])
     assert report.first.exit_code == 3
+
+
+LOUD = """
+say('asked')
+if os.stat(os.environ['CHECKPOINT_EVENTS']).st_size < 30 * len('asked') + 30:
+    for stream in (1, 2):
+        os.write(stream, bytes([255]) * 10_000)
+else:
+    print('enough')
+"""
+
+
+def test_nothing_is_lacking_of_a_run_that_was_asked_after_often(runner: Runner) -> None:
+    """As within ten minutes: that is more than is kept of what a job prints."""
+    asked: dict[str, Any] = {"hold": HoldAt(step=1, seconds=LONG_S), "reports": True}
+    options: dict[str, Any] = {"repeat_every_s": 0.0, "until": ("enough",)}
+    outcome, report = run(runner, JOB, LOUD, asked, when=When.TOLD, then=Then.KILL, **options)
+    assert len(outcome.result.output) > MOST
+    assert (len(report.beside), report.beside[-1].output) == (30, "enough\n")
+    assert len(report.beside[0].output) < 10_000  # a word is wanted
+
+
+MAPS_ITSELF = """
+import mmap, select
+mapped = mmap.mmap(os.open(sys.argv[0], os.O_RDONLY), 0, prot=mmap.PROT_READ)
+read, write = os.pipe()
+os.posix_spawn('/bin/cat', ['cat', '-'], {}, file_actions=[(os.POSIX_SPAWN_DUP2, read, 0)])
+while os.stat(os.environ['CHECKPOINT_EVENTS']).st_size < 12 * len('asked '):
+    select.select([], [], [], 0.005)
+"""
+
+
+def test_it_is_seen_who_does_not_load_what_all_are_given(runner: Runner) -> None:
+    options: dict[str, Any] = {"when": When.THROUGHOUT, "repeat_every_s": 0.0}
+    mapped = script(runner, PREAMBLE + MAPS_ITSELF, "first.py")
+    _, report = run(runner, MAPS_ITSELF, "say('asked')", {}, preloads=mapped, **options)
+    assert (report.loaded, report.not_loaded) == (True, ("cat -",))
+    with pytest.raises(ClockNotSetError, match="the process 'cat -' of the job does not load lib"):
+        require_set(report)
+    _, report = run(runner, JOB, "", {}, preloads="/nowhere", **options)
+    with pytest.raises(ClockNotSetError):
+        require_set(report)
+    require_set(dataclasses.replace(report, loaded=True, not_loaded=()))
 
 
 def test_a_mark_is_found_whatever_its_step(runner: Runner) -> None:

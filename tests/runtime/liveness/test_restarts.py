@@ -152,3 +152,5 @@ def test_one_that_cannot_be_ended_does_not_keep_the_others_down(
     job.sees("w", "b", Presence.GONE)
     job.goes_on()
     assert len(job.started) == 1
+    job.goes_on()
+    assert [line.split(" ")[0] for line in job.said] == ["a", "b"]

@@ -1,0 +1,1 @@
+"""The job as several shards: the trials of ``shards-cover-once``."""

@@ -1,0 +1,1 @@
+"""What the staging of a job goes through: full, too slowly emptied, gone."""

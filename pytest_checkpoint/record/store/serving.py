@@ -1,0 +1,106 @@
+"""The proxy of one execution, and how a request becomes an operation of its recording."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.handles import Handles
+from pytest_checkpoint.record.kill_switch import KilledAt
+from pytest_checkpoint.record.operations import STORE_CALL, Stored
+from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.request import Request
+from pytest_checkpoint.record.slot import bodies_of, store_of
+from pytest_checkpoint.record.store.asked import Asked
+from pytest_checkpoint.record.store.bodies import Bodies
+from pytest_checkpoint.record.store.carrying import Carried, Carrier
+from pytest_checkpoint.record.store.faults import Faults, Kind, StoreFault
+from pytest_checkpoint.record.store.holding import Holding
+from pytest_checkpoint.record.store.proxy import Proxy
+from pytest_checkpoint.record.store.requests import StoreRequest
+from pytest_checkpoint.record.store.upstream import Upstream
+from pytest_checkpoint.record.tracked import OBJECTS
+from pytest_checkpoint.tree.image import printable
+
+_CUT_OFF = frozenset({Kind.RESET_BEFORE, Kind.RESET_IN_BODY})
+
+
+@dataclass(slots=True)
+class Log:
+    """What was asked in one execution."""
+
+    started: float = field(default_factory=time.monotonic)
+    requests: list[StoreRequest] = field(default_factory=list)
+
+
+def open_store(
+    request: Request, slot: str, recorder: Recorder | None, log: Log, stack: ExitStack
+) -> Proxy | None:
+    """Who takes the requests to the object store while a command runs; None: there is none.
+
+    ``recorder``: None where nothing is watched: what is asked is done all the same, without faults.
+    """
+    access = request.store
+    if access is None:
+        return None
+    upstream = Upstream(access)
+    stack.callback(upstream.close)
+    holding = Holding(upstream, store_of(Path(slot)), Bodies(bodies_of(Path(slot))))
+    carrier = Carrier(holding, Path(slot, os.fsdecode(OBJECTS)))
+    handles = Handles()
+    stack.callback(handles.close)
+    faults = Faults(request.store_faults if recorder is not None else ())
+    proxy = Proxy(
+        socket.socket(fileno=os.dup(access.listener)),
+        partial(_carry, carrier, recorder, handles, log, faults),
+        faults,
+    )
+    return stack.enter_context(proxy)
+
+
+def _carry(
+    carrier: Carrier,
+    recorder: Recorder | None,
+    handles: Handles,
+    log: Log,
+    faults: Faults,
+    asked: Asked,
+    fault: StoreFault | None,
+) -> Carried:
+    """Done first, then written down: at the step after it, the store holds it."""
+    caller = Caller(os.getpid(), handles)
+    if recorder is not None:
+        recorder.catch_up(caller)
+    carried = carrier.carry(asked, fault)
+    asked = carried.asked
+    status = carried.answer.status if carried.answer is not None else 0
+    cut_off = fault is not None and fault.kind in _CUT_OFF
+    log.requests.append(
+        StoreRequest(
+            step=recorder.step + 1 if recorder is not None else 0,
+            method=asked.method,
+            operation=asked.operation,
+            path=printable(asked.path),
+            key=asked.key,
+            size=len(asked.body),
+            sha256=sha256(asked.body).hexdigest() if asked.body and not cut_off else "",
+            status=status,
+            at_s=time.monotonic() - log.started,
+            fault=fault.kind.value if fault is not None and carried.fired else "",
+        )
+    )
+    if recorder is not None:
+        if carried.fired:
+            recorder.will_fire()
+        effect = Stored(carried.lines, status, len(asked.body))
+        recorder.record(caller, STORE_CALL, asked.path, effect)
+        if fault is not None and carried.fired and faults.is_enough(asked, fault):
+            raise KilledAt(recorder.step)
+    return carried

@@ -1,0 +1,1 @@
+"""Where files wait for their upload: in bytes, bounded, and nothing that a restart believes."""
