@@ -70,7 +70,7 @@ class Bucket:
 
     bucket: str
     prefix: str = ""
-    """Its objects' keys begin with it."""
+    """The folder of its objects: their keys begin with it and a ``/``."""
     markers: str | None = None
     """A glob in the workspace, or of keys after the prefix: files, or objects, that say that
     something has been stored."""

@@ -29,17 +29,26 @@ from pytest_checkpoint.states.order import plan
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.states.source import StateSource
 from tests.acceptance.sessions import PYTHON, Session, Workplace, job
-from tests.subjects.matrix import BY_COMMAND, CASES, FOLDER, SURVIVES_POWER_LOSS, Case
+from tests.subjects.matrix import (
+    BY_COMMAND,
+    CASES,
+    FOLDER,
+    SHARDS,
+    SURVIVES_POWER_LOSS,
+    Case,
+)
 
 pytest_plugins = ["pytester"]
 
-NO_CASES = {"matrix.py", "torch_dcp_save.py", "tiny_s3.py", "tiny_uploads.py"}
+NO_CASES = {"matrix.py", "torch_dcp_save.py"}
 """The matrix itself, and what needs torch: tests/acceptance/test_torch_dcp.py judges that."""
+SHARED = "tiny_*.py"
+"""What several subjects have in common."""
 SHORT_DEADLINE_S = {
     "dead_owner_waited_for": "1",
     "second_waits": "1",
     "staging_waits_for_ever": "1",
-    "staging_sleeps_on_dead_uploader": "2",
+    "staging_sleeps_on_dead_uploader": "1.5",
 }
 """Of subjects that hang by design."""
 
@@ -120,7 +129,7 @@ def as_expected(case: Case, model: str, session: Session) -> None:
 def test_every_script_is_in_the_matrix() -> None:
     scripts = {path for path in FOLDER.glob("*.py") if path.name not in NO_CASES}
 
-    assert {case.script for case in CASES} == scripts
+    assert {case.script for case in CASES} == scripts - {*FOLDER.glob(SHARED)}
 
 
 def test_every_contract_has_mutants() -> None:
@@ -157,8 +166,11 @@ def survived(case: Case, recording: Recording, session: Session) -> Set[tuple[bo
 
 
 def judged(case: Case, model: str, workplace: Workplace) -> Session:
-    # What uploads imports the client beside it, which an isolated interpreter does not find.
-    python = PYTHON.replace(" -I ", " -E -s ") if case.bucket else PYTHON
+    # Some import what is beside them, which an isolated interpreter does not find.
+    shares = case.bucket or case.staging_bytes or SHARDS in case.faults
+    python = PYTHON.replace(" -I ", " -E -s ") if shares else PYTHON
+    if case.bucket and case.module:
+        python = python.replace(" -S ", " ")  # what has to be installed is to be found
     script = shlex.quote(str(case.script))
     more = [*case.options(model), f"--checkpoint-self-check={0 if case.heartbeat else 1}"]
     for name in case.changed:

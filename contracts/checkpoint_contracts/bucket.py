@@ -100,7 +100,7 @@ class Bucket:
     markers_in_bucket: frozenset[str] = frozenset()
     """Keys that are markers."""
     ephemeral: frozenset[str] = frozenset()
-    """Keys that are left out of comparisons."""
+    """Keys that are left out of comparisons, and get no faults: of refused requests, too."""
 
     def links_of(self, key: str) -> tuple[MarkerLink, ...]:
         return tuple(link for link in self.links if link.key == key)

@@ -16,7 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from checkpoint_contracts.bucket import S3, SENDS, StoreRequest, Tampered, Verb, by_key, sent_keys
+from checkpoint_contracts.bucket import (
+    S3,
+    SENDS,
+    Bucket,
+    StoreRequest,
+    Tampered,
+    Verb,
+    by_key,
+    sent_keys,
+)
 from checkpoint_contracts.evidence import Evidence, Reference, Trial, TrialKind
 from checkpoint_contracts.ids import RECONCILE_TELLS_THE_TRUTH
 from checkpoint_contracts.objects_held import wrong_objects
@@ -81,10 +90,10 @@ def _after(trial: Trial, tampered: Tampered, reference: Reference) -> Iterator[F
 def _again(
     trial: Trial, tampered: Tampered, reference: Reference, requests: tuple[StoreRequest, ...]
 ) -> Iterator[Finding]:
-    bucket = reference.bucket
-    markers = bucket.markers_in_bucket if bucket is not None else frozenset[str]()
+    bucket = reference.bucket or Bucket()
+    others = bucket.markers_in_bucket | bucket.ephemeral
     spoilt = {*tampered.lost, *tampered.truncated}
-    whole = {one.key for one in reference.objects} - spoilt - markers
+    whole = {one.key for one in reference.objects} - spoilt - others
     again = tuple(sorted(whole & sent_keys(requests)))
     if again:
         yield _found(
@@ -93,7 +102,7 @@ def _again(
             f"{listed(again)} is uploaded again, which was whole in the bucket",
             (
                 f"nothing sent but {listed(tuple(sorted(spoilt)))}" if spoilt else "nothing sent",
-                "sent: " + listed(tuple(sorted(sent_keys(requests) - markers))),
+                "sent: " + listed(tuple(sorted(sent_keys(requests) - others))),
             ),
         )
 

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 from checkpoint_contracts import archive
 from checkpoint_contracts.evidence import (
@@ -26,7 +25,7 @@ from checkpoint_contracts.evidence import (
 )
 from checkpoint_contracts.verdict import Finding, Verdict
 from pytest_checkpoint.examination import Wreck
-from pytest_checkpoint.keeping.bodies import BODIES, keep_bodies
+from pytest_checkpoint.keeping.bodies import BODIES, keep_bodies, name_of_body
 from pytest_checkpoint.keeping.places import file_name
 from pytest_checkpoint.phases.faults.rooms import first_refused
 from pytest_checkpoint.record.describe import describe
@@ -49,7 +48,6 @@ _RESUMES: Final = "resumes"
 Printed = Mapping[str, Execution | None]
 """File name in a wreck → what an execution said there; None: it was not made."""
 _AROUND: Final = 4
-_LONGEST_NAME: Final = 200
 _LISTED: Final = 40
 
 
@@ -134,8 +132,7 @@ class Keeper:
         for one in held.objects.values():
             left -= one.size
             if left >= 0 and self.store.has(one.sha256):
-                name = f"body-{quote(one.key, safe='')[:_LONGEST_NAME]}"
-                (folder / name).write_bytes(self.store.read(one.sha256))
+                (folder / name_of_body(one.key)).write_bytes(self.store.read(one.sha256))
 
     def _used(self) -> int:
         wrecks = self.folder.parent.glob(f"*/{_WRECKS}/*/[wto]*/**/*")

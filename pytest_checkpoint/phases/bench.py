@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,16 +13,9 @@ from checkpoint_contracts.evidence import Effect, Execution
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.effects.reading import effects_of
 from pytest_checkpoint.phases.known_checks import KnownChecks
-from pytest_checkpoint.phases.redaction import Redactor
-from pytest_checkpoint.phases.store.reading import sent_bytes
+from pytest_checkpoint.phases.wording import Wording
 from pytest_checkpoint.record import faults
-from pytest_checkpoint.record.client import (
-    STAGE_FAULT,
-    SlotClient,
-    environment,
-    secrets_of,
-    store_url,
-)
+from pytest_checkpoint.record.client import STAGE_FAULT, SlotClient, environment
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.store.contents import fold
 from pytest_checkpoint.record.store.faults import StoreFault
@@ -38,7 +30,6 @@ from pytest_checkpoint.tree.restore import restore
 NOT_THE_TREE: Final = BESIDE
 _IMPORTED: Final = re.compile(r"^import time:\s+\d+ \|\s+\d+ \|\s+(\w[\w.]*)$", re.MULTILINE)
 """A line of ``-X importtime``."""
-_KEPT_OUTPUT: Final = 64 << 10
 
 
 class Bench:
@@ -49,7 +40,7 @@ class Bench:
         self.subject = subject
         self.options = options
         self._environment = environment(client, keep_tmpdir=options.keep_tmpdir)
-        self._redact = Redactor(secrets_of(self._environment))
+        self._wording = Wording(client, self._environment)
         if subject.staging is not None:
             (client.workspace / subject.staging.path).mkdir(0o700, parents=True, exist_ok=True)
         self._empty = State(self.look(), b"")
@@ -315,42 +306,15 @@ class Bench:
         return {**self._environment, STAGE_FAULT: stage_fault}
 
     def execution(self, result: Result, *, is_check: bool = False) -> Execution:
-        """In the words of the evidence; output made comparable between workspaces, and redacted."""
-        output, errors = self.clean(result.output), self.clean(result.error_output)
-        return Execution(
-            exit_code=result.exit_code,
-            signal=result.signal,
-            timed_out=result.timed_out,
-            wall_s=result.wall_s,
-            user_cpu_s=result.user_cpu_s,
-            startup_cpu_s=result.startup_cpu_s,
-            bytes_written=result.workspace_bytes + sent_bytes(result.requests),
-            operations=result.operations,
-            output=_shortened(output) if is_check else _shortened(output + errors),
-            error_output=_shortened(errors) if is_check else "",
-            refusal=result.refusal,
-            strayed=tuple(map(self.clean, result.strayed)),
-            problem=result.problem,
-        )
+        """In the words of the evidence: see :class:`Wording`."""
+        return self._wording.execution(result, is_check=is_check)
 
     def clean(self, text: str) -> str:
         """Made comparable between workspaces, and redacted: fit to be kept and shown."""
-        text = text.replace(str(self.client.workspace), "{workspace}")
-        text = text.replace(str(self.client.temporary), "$TMPDIR")
-        if self.client.store_port:
-            text = text.replace(store_url(self.client.store_port), "$AWS_ENDPOINT_URL")
-        return self._redact(text)
+        return self._wording.clean(text)
 
 
 def lines_of(events: bytes) -> tuple[str, ...]:
     """The complete lines of an events file."""
     text = events.decode("utf-8", "backslashreplace")
     return tuple(line for line in re.split("\r?\n", text) if line)
-
-
-def _shortened(text: str) -> str:
-    """Long text: its end, and a digest of the whole, so that equal texts stay equal."""
-    if len(text) <= _KEPT_OUTPUT:
-        return text
-    digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
-    return f"[{len(text)} characters, sha256 {digest}; the end of it:]\n{text[-_KEPT_OUTPUT:]}"

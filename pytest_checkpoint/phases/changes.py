@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from pytest_checkpoint.phases.store.markers import ephemeral_keys
 from pytest_checkpoint.record.describe import shown_path
 from pytest_checkpoint.record.operations import WORKSPACE
 from pytest_checkpoint.record.store.contents import fold
 from pytest_checkpoint.states.globs import Globs
+from pytest_checkpoint.subject import Subject
 from pytest_checkpoint.tree.compare import walk
 from pytest_checkpoint.tree.image import Directory, File, Image, Node, Special, Symlink, printable
 
@@ -48,14 +50,18 @@ def changes(
     return Changes(tuple(changed), tuple(others))
 
 
-def object_changes(before: bytes, after: bytes, bucket: str) -> tuple[str, ...]:
+def object_changes(before: bytes, after: bytes, subject: Subject) -> tuple[str, ...]:
     """How the object store differs: keys and bytes. Times and metadata do not count.
 
-    Of two logs of objects; nothing is left out: what lies there is there for others.
+    Of two logs of objects; ephemeral keys are left out.
     """
+    if subject.s3 is None:
+        return ()
     old, new = fold(before).objects, fold(after).objects
+    keys = old.keys() | new.keys()
+    bucket = subject.s3.bucket
     changed = []
-    for key in sorted(old.keys() | new.keys()):
+    for key in sorted(keys - ephemeral_keys(subject, keys)):
         one, other = old.get(key), new.get(key)
         if one is not None and other is not None:
             if one.sha256 == other.sha256:

@@ -149,7 +149,13 @@ def control_run(bench: Bench, first: FirstRun, folder: Path, progress: Progress)
         effects=effects,
         objects=objects_of(finished.objects),
         requests=requests_of(result.requests),
-        bucket=bucket_of(bench.subject, finished, recording.operations, bench.client.bodies),
+        bucket=bucket_of(
+            bench.subject,
+            finished,
+            recording.operations,
+            bench.client.bodies,
+            asked=[one.key for one in result.requests],
+        ),
         steps=len(recording.operations),
         other_run=dataclasses.replace(
             other_run(bench, first.events, first.outputs, finished.image),
@@ -192,10 +198,8 @@ def resumed_when_finished(bench: Bench, finished: State) -> Finished:
 
 def _changed_objects(bench: Bench, finished: State) -> tuple[str, ...]:
     """By the resume of the finished job."""
-    if bench.subject.s3 is None:
-        return ()
     now = bench.client.objects.read_bytes()
-    return object_changes(finished.objects, now, bench.subject.s3.bucket)
+    return object_changes(finished.objects, now, bench.subject)
 
 
 # --- what makes verdicts meaningless ---

@@ -214,7 +214,41 @@ _PROBE: Final = re.compile(r"(?<=\$TMPDIR/)[a-z0-9_]{8}(?=$|[/ ])")
 _PIECE: Final = re.compile(r"[0-9a-zA-Z_]+")
 _SUBPIECE: Final = re.compile(r"[0-9a-zA-Z]+")
 _RUN: Final = re.compile(r"[0-9]+|[a-z]+|[A-Z]+")
-_UNSPOKEN: Final = re.compile(r"[bcdfghjklmnpqrstvwxz]{4}")
+_WORDED: Final = re.compile(r"[a-z]*[0-9]*|[0-9]+[a-z]")
+"""What people set off by underscores: words, numbers, ``v2``, ``7b``."""
+_FOLLOWS: Final = {
+    "a": "bcdfgiklmnprstuvwxy",
+    "b": "aceijlorsuy",
+    "c": "acehiklmoprstuy",
+    "d": "abdefgilorstuy",
+    "e": "abcdefgilmnopqrstuvwxy",
+    "f": "aefilorstu",
+    "g": "aeghilnoprstu",
+    "h": "aeimorstuy",
+    "i": "abcdefgklmnoprstvxz",
+    "j": "aeiosu",
+    "k": "aeinosu",
+    "l": "abdefgilmopstuvy",
+    "m": "abeilmopsuv",
+    "n": "acdefgiklmnopstuvy",
+    "o": "abcdefgiklmnoprstuvwx",
+    "p": "acehiloprstuy",
+    "q": "lu",
+    "r": "abcdefgiklmnoprstuvwy",
+    "s": "acefhiklmopqrstuwy",
+    "t": "abcehilmnoprstuwy",
+    "u": "abcdefgilmnoprst",
+    "v": "aeio",
+    "w": "aehilnors",
+    "x": "aceipt",
+    "y": "ailmnopst",
+    "z": "ae",
+}
+"""Letter → those that come after it in the words of file names: every other pair is odd."""
+_ODD_PAIRS: Final = 1
+"""So many does an abbreviation have: ``kv_cache``, ``ckpt0001``."""
+_PYTHONS: Final = 8
+"""The length of Python's random names."""
 
 
 def normalized(text: str) -> str:
@@ -237,6 +271,9 @@ def _without_random(piece: re.Match[str]) -> str:
     text = piece.group()
     if _is_random(text):
         return "*"
+    kept, last = text[:-_PYTHONS], text[-_PYTHONS:]
+    if kept.endswith("_") and _is_random(last):
+        text = kept + "*"
     return _SUBPIECE.sub(lambda part: "*" if _is_random(part.group()) else part.group(), text)
 
 
@@ -244,18 +281,24 @@ def _is_random(text: str) -> bool:
     """Whether it looks like what mkstemp makes: six letters and digits, or Python's eight.
 
     A guess: letters and digits that alternate, capitals in odd places, or letters that nobody could
-    speak. A word with a number of several digits at its end is none: ``ckpt0001``.
+    speak. Words and numbers are none, set off by underscores or not: ``ckpt0001``, ``batch_1a``.
+    Of Python's names one in twenty-five is taken for words.
     """
     runs = _RUN.findall(text)
     if len(text) == 6 and "_" not in text:
         return len(runs) > 2 and not text.istitle() and not _is_camel_case(runs)
-    if len(text) != 8 or any(char.isupper() for char in text):
+    if len(text) != _PYTHONS or any(char.isupper() for char in text):
         return False
-    changes = sum(one.isdigit() != other.isdigit() for one, other in pairwise(runs))
-    if changes > 1:
-        return "_" not in text or changes > 2
-    ends_in_number = bool(runs) and runs[-1].isdigit() and len(runs[-1]) > 1
-    return not ends_in_number and _UNSPOKEN.search(text) is not None
+    if "_" in text:
+        in_words = all(_WORDED.fullmatch(part) for part in text.split("_"))
+    else:
+        in_words = len(runs) <= 2
+    odd = sum(_is_odd(one, other) for one, other in pairwise(text))
+    return not in_words or odd > _ODD_PAIRS
+
+
+def _is_odd(one: str, other: str) -> bool:
+    return one.isalpha() and other.isalpha() and other not in _FOLLOWS.get(one, "")
 
 
 def _is_camel_case(runs: list[str]) -> bool:

@@ -58,7 +58,8 @@ def checked(what: str, given: object, working_directory: Path) -> BucketPlace | 
         raise UserError(f"{what}: the prefix is a text without '/' before it, not {given.prefix!r}")
     return BucketPlace(
         bucket=given.bucket,
-        prefix=given.prefix,
+        # A folder's: "run" is not to mean what somebody else keeps under "run2/".
+        prefix=f"{prefix.rstrip('/')}/" if prefix else "",
         markers=_markers(what, given.markers),
         reconcile=_reconcile(f"{what}: reconcile", given.reconcile, working_directory),
     )
@@ -95,8 +96,7 @@ def with_bucket(who: str, capabilities: frozenset[str], *, declared: bool) -> fr
 
 def endpoint(option: str, text: str) -> str:
     """The user's own store. UserError if it is no URL, or there are no credentials for it."""
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+    if not _is_endpoint(text):
         raise UserError(f"{option} {text!r}: one looks like http://127.0.0.1:8333")
     missing = [
         name for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") if not os.environ.get(name)
@@ -107,3 +107,13 @@ def endpoint(option: str, text: str) -> str:
             f"environment, and {' and '.join(missing)} is not set"
         )
     return text
+
+
+def _is_endpoint(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:  # the port is no number, or too large a one; a bracket is open
+        return False
+    is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    return is_web and parts.path in ("", "/") and not (parts.query or parts.username)

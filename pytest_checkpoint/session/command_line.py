@@ -71,7 +71,7 @@ COMMAND_FORM: tuple[Flag, ...] = (
 
 EXPLORATION: tuple[Flag, ...] = (
     _value("time-budget", "SECONDS", "per subject: 90, 90s or 2m; default 2m"),
-    _value("max-states", "N", "crash states explored per subject; default 2000"),
+    _value("max-states", "N", "per subject: crash states, and trials of each kind; default 2000"),
     _switch("exhaustive", "explore every crash state, whatever the budgets say"),
     _value("seed", "N", "decides the order within a budget; default 0"),
     _value(

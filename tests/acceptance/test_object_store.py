@@ -80,6 +80,8 @@ def test_a_store_that_is_declared_and_never_asked(workplace: Workplace) -> None:
         ("--checkpoint-s3-markers=*.done", "given without --checkpoint-s3 s3://BUCKET/PREFIX"),
         ("--checkpoint-capability=s3", "is declared by the bucket that it is: s3=Bucket("),
         ("--checkpoint-s3-endpoint=here", "one looks like http://127.0.0.1:8333"),
+        ("--checkpoint-s3-endpoint=http://127.0.0.1:99999", "one looks like http://127.0.0.1:8333"),
+        ("--checkpoint-s3-endpoint=http://[::1", "one looks like http://127.0.0.1:8333"),
         ("--checkpoint-s3-endpoint=http://x:1", "AWS_SECRET_ACCESS_KEY is not set"),
     ],
 )

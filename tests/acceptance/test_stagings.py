@@ -36,7 +36,8 @@ def test_what_was_declared_does_not_show(
 
 
 def test_a_trial_is_made_again_by_its_name(pytester: pytest.Pytester) -> None:
-    script = f"{PYTHON} {shlex.quote(str(FOLDER / 'mutant_staging_partial_uploaded.py'))}"
+    python = PYTHON.replace(" -I ", " -E -s ")  # it imports what is beside it
+    script = f"{python} {shlex.quote(str(FOLDER / 'mutant_staging_partial_uploaded.py'))}"
     session = Workplace(pytester).judge_job(
         f"{script} run {{workspace}}",
         f"{script} check {{workspace}}",

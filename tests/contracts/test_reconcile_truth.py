@@ -122,6 +122,14 @@ def test_a_marker_in_the_bucket_may_be_written_again() -> None:
     assert judged(made, reference=reference).outcome is Outcome.PASSED
 
 
+def test_what_is_ephemeral_may_be_sent_again() -> None:
+    probe = held("_probe/right", b"a probe")
+    bucket = dataclasses.replace(RECONCILES, ephemeral=frozenset({"_probe/right"}))
+    reference = stored(A, B, probe, bucket=bucket)
+    made = trial(ORPHAN, A, B, probe, sent=(put("_probe/right", b"a probe", status=412),))
+    assert judged(made, reference=reference).outcome is Outcome.PASSED
+
+
 def test_an_orphan_is_not_adopted() -> None:
     assert broken(trial(ORPHAN, A, B, markers=("done/b",))) == [
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import random
 import string
+from typing import Final
 
 import pytest
 
@@ -215,3 +216,27 @@ def test_every_name_that_tempfile_makes_is_one(pattern: str) -> None:
     draw = random.Random(7)
     names = {pattern.format("".join(draw.choices(letters, k=8))) for _ in range(2000)}
     assert {normalized(name) for name in names} == {pattern.format("*")}
+
+
+@pytest.mark.parametrize("pattern", ["state-{}", "{}.json", "a/{}", "state_{}", "$TMPDIR/job_{}/x"])
+def test_nearly_every_random_name_without_tmp_is_one(pattern: str) -> None:
+    letters = string.ascii_lowercase + string.digits + "_"
+    draw = random.Random(7)
+    names = [pattern.format("".join(draw.choices(letters, k=8))) for _ in range(2000)]
+    alike = sum(normalized(name) == pattern.format("*") for name in names)
+    assert alike >= 0.95 * len(names)
+
+
+_GIVEN: Final = (
+    "batch_0001_a batch_0001_b shard_00_a shard_00_b step_00000001 epoch_00000001 my_model "
+    "my_state kv_cache kv_state llama_7b q_proj_0 k_proj_0 opt_fp16 opt_bf16 __init__ __main__ "
+    "_private x_train1 x_valid1 s3_cache manifest progress metadata finished 16layers 2ndstage "
+    "no_space hidden_states_kv_cache hidden_states_my_cache data_old data_new ckpt0001 "
+    "step0001 group_0_1_2"
+)
+
+
+def test_names_that_people_give_stay_apart() -> None:
+    names = _GIVEN.split()
+    assert len({normalized(name) for name in names}) == len(names)
+    assert not [name for name in names if "*" in normalized(name)]

@@ -97,6 +97,8 @@ class Case:
     """Of one that uploads: a glob."""
     reconciles: bool = False
     """Its ``reconcile`` compares its markers with the bucket."""
+    ephemeral: tuple[str, ...] = ()
+    """Globs of files and keys."""
     staging_bytes: int = 0
     """The bound of its staging, ``staging``; 0: it has none."""
     attempts: int = 0
@@ -153,6 +155,7 @@ class Case:
         if self.max_states:
             options.append(f"--checkpoint-max-states={self.max_states}")
         options += [f"--checkpoint-outputs={glob}" for glob in self.outputs]
+        options += [f"--checkpoint-ephemeral={glob}" for glob in self.ephemeral]
         if self.attempts:
             options.append(f"--checkpoint-attempts={self.attempts}")
         if self.heartbeat:
@@ -326,12 +329,13 @@ def sound_alone(name: str, *faults: str, trials: int = 0) -> Case:
     )
 
 
-def unsound_staging(name: str, caught_by: str, *tells: str) -> Case:
-    """A mutant whose staging is full, or vanishes."""
+def unsound_staging(name: str, caught_by: str, *tells: str, trials: int = 1) -> Case:
+    """A mutant whose staging is full, or vanishes. ``trials``: so many of each kind show it."""
     return Case(
         name=name,
         caught_by=caught_by,
         staging_bytes=5000,
+        max_states=trials,
         faults=(STAGING_FULL if caught_by == NO_SPACE_STAGING else STAGING_GONE,),
         tells=tells,
     )
@@ -348,12 +352,21 @@ def sound_staging(name: str, *faults: str) -> Case:
 
 
 def unsound_uploads(
-    name: str, caught_by: str, fault: str, *tells: str, also: str = "", reconciles: bool = False
+    name: str,
+    caught_by: str,
+    fault: str,
+    *tells: str,
+    also: str = "",
+    reconciles: bool = False,
+    trials: int = 0,
 ) -> Case:
-    """A mutant whose uploads do not bear a fault of the store."""
+    """A mutant whose uploads do not bear a fault of the store. ``trials``: so many of each kind
+    show it; 0: all are made.
+    """
     return Case(
         name=f"store_{name}",
         caught_by=caught_by,
+        max_states=trials,
         also=frozenset({also} - {""}),
         bucket="talks",
         reconciles=reconciles,
@@ -362,9 +375,10 @@ def unsound_uploads(
     )
 
 
-def unsound_stager(name: str, caught_by: str, fault: str, *tells: str) -> Case:
-    """A mutant that uploads from its staging."""
+def unsound_stager(name: str, caught_by: str, fault: str, *tells: str, trials: int = 1) -> Case:
+    """A mutant that uploads from its staging. ``trials``: so many of each kind show it."""
     return Case(
+        max_states=trials,
         name=f"staging_{name}",
         caught_by=caught_by,
         bucket="talks",
@@ -382,6 +396,7 @@ def unsound_shards(name: str, *tells: str) -> Case:
         caught_by=COVER_ONCE,
         capabilities=frozenset({"shards"}),
         faults=(SHARDS,),
+        max_states=1,
         tells=tells,
     )
 
@@ -722,24 +737,42 @@ MUTANTS = (
     unsound_staging("staging_partial_uploaded", NO_SPACE_STAGING, "exits 0 with another result"),
     unsound_staging("staging_crash_loop", NO_SPACE_STAGING, "is refused", "times within"),
     unsound_staging("staging_waits_for_ever", NO_SPACE_STAGING, "the run had not ended after"),
-    unsound_staging("markers_in_staging", MARKERS_OUTLIVE, "again, which had been done"),
-    unsound_staging("start_clears_markers", MARKERS_OUTLIVE, "again, which had been done"),
+    unsound_staging("markers_in_staging", MARKERS_OUTLIVE, "again, which had been done", trials=2),
+    unsound_staging(
+        "start_clears_markers", MARKERS_OUTLIVE, "again, which had been done", trials=2
+    ),
     unsound_uploads(
         "marked_first", MARKER_IMPLIES, "kill", "the marker markers/ann.done stands, and said/ann"
     ),
     unsound_uploads(
-        "trusts_200", MARKER_IMPLIES, STORE_LIES, "keeps nothing", "is not in the bucket"
+        "trusts_200", MARKER_IMPLIES, STORE_LIES, "keeps nothing", "is not in the bucket", trials=1
     ),
     unsound_uploads(
-        "size_only", MARKER_IMPLIES, STORE_LIES, "with one byte changed", "holds other bytes"
+        "size_only",
+        MARKER_IMPLIES,
+        STORE_LIES,
+        "with one byte changed",
+        "holds other bytes",
+        trials=3,
     ),
-    unsound_uploads("publishes_on_exception", MARKER_IMPLIES, SIGNALS, "of the 280 bytes"),
-    unsound_uploads("no_retry", UPLOAD_FAULTS, STORE_FAILS, "that once is enough"),
-    unsound_uploads("no_pause", UPLOAD_FAULTS, STORE_FAILS, "times with hardly a pause"),
-    unsound_uploads("retries_for_ever", UPLOAD_FAULTS, STORE_FAILS, "is tried again and again"),
-    unsound_uploads("retries_refusal", UPLOAD_FAULTS, STORE_FAILS, "although it is refused"),
     unsound_uploads(
-        "believes_markers", RECONCILES_TRULY, STORE_CHANGED, "not in the bucket", reconciles=True
+        "publishes_on_exception", MARKER_IMPLIES, SIGNALS, "of the 280 bytes", trials=3
+    ),
+    unsound_uploads("no_retry", UPLOAD_FAULTS, STORE_FAILS, "that once is enough", trials=1),
+    unsound_uploads("no_pause", UPLOAD_FAULTS, STORE_FAILS, "times with hardly a pause", trials=1),
+    unsound_uploads(
+        "retries_for_ever", UPLOAD_FAULTS, STORE_FAILS, "is tried again and again", trials=1
+    ),
+    unsound_uploads(
+        "retries_refusal", UPLOAD_FAULTS, STORE_FAILS, "although it is refused", trials=1
+    ),
+    unsound_uploads(
+        "believes_markers",
+        RECONCILES_TRULY,
+        STORE_CHANGED,
+        "not in the bucket",
+        reconciles=True,
+        trials=2,
     ),
     unsound_stager("checked_not_reserved", BACKPRESSURE, STORE_SLOW, "bytes lie in the staging"),
     unsound_stager("sleeps_on_dead_uploader", BACKPRESSURE, STORE_SLOW, "the run had not ended"),
@@ -749,7 +782,9 @@ MUTANTS = (
         STAGING_FULL,
         "with other bytes than undisturbed",
     ),
-    unsound_stager("marker_beside_file", MARKERS_OUTLIVE, STAGING_GONE, "uploads", "again"),
+    unsound_stager(
+        "marker_beside_file", MARKERS_OUTLIVE, STAGING_GONE, "uploads", "again", trials=2
+    ),
     unsound_shards("batch_numbers", "both shards exit 0 with a check that exits 1"),
     unsound_shards("rest_of_list", "3 shards, one after the other", "all 3 shards exit 0 with"),
 )
@@ -926,6 +961,18 @@ TWINS = (
         faults=(SIGNALS, STORE_LIES, STORE_FAILS),
         holds=frozenset({MARKER_IMPLIES, UPLOAD_FAULTS}),
         note="twin of publishes_on_exception",
+    ),
+    Case(
+        name="extracting",
+        file="runtime_extracting",
+        bucket="talks",
+        markers="state/markers/*.done",
+        reconciles=True,
+        ephemeral=("_probe/*", "state/logs/*", "state/heartbeats/*", "staging/*/*"),
+        faults=(STORE_LIES, STORE_CHANGED),
+        holds=frozenset({MARKER_IMPLIES, RECONCILES_TRULY}),
+        module="awscrt",
+        note="the runtime's own: tox -e extractor judges it by kills and failing stores too",
     ),
     sound_staging("staging", STAGING_GONE),
     sound_staging("staging_gives_up"),

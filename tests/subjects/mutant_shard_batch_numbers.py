@@ -5,45 +5,13 @@ one shard's files are written over by another's.
 from __future__ import annotations
 
 import glob
-import os
-import sys
 
-SAMPLES = "abcdefgh"
-RANK, COUNT = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+from tiny_shards import COUNT, Job
 
 
-def save(name: str, text: str) -> None:
-    """All of it or nothing, beside whatever other shards write."""
-    temporary = f"{name}.{os.getpid()}"
-    with open(temporary, "w") as file:
-        file.write(text)
-    os.replace(temporary, f"{name}.txt")
-
-
-def stored() -> list[str]:
-    """Every sample as often as it occurs."""
-    found: list[str] = []
-    for name in glob.glob("*.txt"):
-        with open(name) as file:
-            found += file.read().split()
-    return sorted(found)
-
-
-def run() -> None:
-    done = set(stored())
-    mine = [one for one in SAMPLES[RANK::COUNT] if one not in done]
-    for start in range(0, len(mine), 2):
-        batch = mine[start : start + 2]
-        number = len(glob.glob("*.txt")) if COUNT == 1 else start // 2
-        save(f"batch-{number}", " ".join(batch))
-
-
-def check() -> None:
-    if set(stored()) != set(SAMPLES):
-        sys.exit(f"only {stored()}")
-    print(*stored())
+def numbered(job: Job, batch: list[str], number: int) -> str:
+    return f"batch-{len(glob.glob('*.txt')) if COUNT == 1 else number}"
 
 
 if __name__ == "__main__":
-    os.chdir(sys.argv[2])
-    {"run": run, "check": check}[sys.argv[1]]()
+    Job.main(name=numbered)

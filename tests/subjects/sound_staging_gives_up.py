@@ -1,63 +1,8 @@
-"""The same, but a full staging ends it, with a word; nothing cut short is taken for whole."""
+"""A full staging ends it, with a word; nothing cut short is taken for whole. Sound."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-
-NAMES = "abcd"
-SIZE = 5000
-
-
-def event(line: str) -> None:
-    with open(os.environ["CHECKPOINT_EVENTS"], "ab", buffering=0) as events:
-        events.write(f"{line}\n".encode())
-
-
-def stage(name: str) -> None:
-    """Under its own name only when it is whole."""
-    with open(f"staging/{name}.part", "wb") as file:
-        file.write(name.encode() * SIZE)
-    os.rename(file.name, f"staging/{name}")
-
-
-def staged(name: str) -> None:
-    """Or not, and that is the end."""
-    try:
-        stage(name)
-    except OSError as error:
-        sys.exit(f"{name} cannot be staged: {error}")
-
-
-def store(name: str) -> None:
-    shutil.copyfile(f"staging/{name}", f"stored/{name}.part")
-    os.rename(f"stored/{name}.part", f"stored/{name}")
-
-
-def run() -> None:
-    for folder in ("stored", "done"):
-        os.makedirs(folder, exist_ok=True)
-    for left in os.listdir("staging"):
-        os.unlink(f"staging/{left}")
-    for name in NAMES:
-        if os.path.exists(f"done/{name}"):
-            continue
-        event(f"start {name}")
-        staged(name)
-        store(name)
-        os.close(os.open(f"done/{name}", os.O_WRONLY | os.O_CREAT, 0o600))
-        event(f"done {name}")
-        os.unlink(f"staging/{name}")
-
-
-def check() -> None:
-    for name in NAMES:
-        with open(f"stored/{name}", "rb") as file:
-            print(name, file.read() == name.encode() * SIZE)
-        os.stat(f"done/{name}")
-
+from tiny_staging import Copier, Stager
 
 if __name__ == "__main__":
-    os.chdir(sys.argv[2])
-    {"run": run, "check": check}[sys.argv[1]]()
+    Copier.main(staged=Stager.staged)

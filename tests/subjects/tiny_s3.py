@@ -1,15 +1,19 @@
-"""As much of an S3 client as the subjects here need: by the standard library, unsigned, no retry.
+"""As much of an S3 client as the subjects here need: by a socket, unsigned, no retry.
 
-What boto3 does is tried elsewhere; a subject that imports it takes ten times as long to start.
+What boto3 does is tried elsewhere; a subject that imports it takes ten times as long to start, and
+one that imports http.client twice as long: that matters, they are started some hundred times.
 """
 
 from __future__ import annotations
 
-import http.client
+import io
 import os
+import re
+import socket
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode, urlsplit
-from xml.etree import ElementTree
+
+_LISTED = re.compile(rb"<Contents>.*?</Contents>", re.DOTALL)
 
 
 class StoreError(Exception):
@@ -26,8 +30,10 @@ class Bucket:
     def __init__(self, name: str, timeout_s: float = 30.0) -> None:
         self.name = name
         where = urlsplit(os.environ["AWS_ENDPOINT_URL"])
-        assert where.hostname is not None
-        self._connection = http.client.HTTPConnection(where.hostname, where.port, timeout=timeout_s)
+        self._host = f"{where.hostname}:{where.port}"
+        self._address = (where.hostname, where.port)
+        self._timeout_s = timeout_s
+        self._connection: socket.socket | None = None
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str] | None = None) -> str:
         """The ETag that is answered."""
@@ -51,18 +57,13 @@ class Bucket:
     def list(self, prefix: str = "") -> dict[str, int]:
         """Key → size in bytes; up to a thousand."""
         body, _ = self.ask("GET", query={"list-type": "2", "prefix": prefix})
-        found = {}
-        for one in ElementTree.fromstring(body).iter():
-            if one.tag.endswith("Contents"):
-                told = {child.tag.rpartition("}")[2]: child.text or "" for child in one}
-                found[told["Key"]] = int(told["Size"])
-        return found
+        found = (one[0] for one in _LISTED.finditer(body))
+        return {_of(one, "Key"): int(_of(one, "Size")) for one in found}
 
     def begin(self, key: str) -> str:
         """The id of an upload in parts."""
         body, _ = self.ask("POST", key, query={"uploads": ""})
-        found = (one.text for one in ElementTree.fromstring(body) if one.tag.endswith("UploadId"))
-        return next(found) or ""
+        return _of(body, "UploadId")
 
     def part(self, key: str, upload: str, number: int, body: bytes) -> str:
         """Its ETag."""
@@ -94,15 +95,51 @@ class Bucket:
         target = f"/{self.name}" + (f"/{quote(key)}" if key else "")
         if query:
             target += f"?{urlencode(query)}"
+        told = {"host": self._host, "content-length": len(body), **(headers or {})}
+        lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {told[name]}" for name in told), "", ""]
         try:
-            self._connection.request(method, target, body or None, dict(headers or {}))
-            reply = self._connection.getresponse()
-            said = reply.read()
-        except BaseException as error:
-            self._connection.close()  # the next request makes a new one, also after Ctrl-C
-            if isinstance(error, http.client.HTTPException):
-                raise ConnectionError(str(error)) from error
+            status, found, said = self._exchanged("\r\n".join(lines).encode() + body, method)
+        except BaseException:
+            self._close()  # the next request makes a new one, also after Ctrl-C
             raise
-        if reply.status >= 300:
-            raise StoreError(reply.status, said)
-        return said, {name.lower(): value for name, value in reply.getheaders()}
+        if found.get("connection") == "close":
+            self._close()
+        if status >= 300:
+            raise StoreError(status, said)
+        return said, found
+
+    def _exchanged(self, request: bytes, method: str) -> tuple[int, dict[str, str], bytes]:
+        if self._connection is None:
+            self._connection = socket.create_connection(self._address, self._timeout_s)
+        self._connection.sendall(request)
+        with self._connection.makefile("rb") as answer:
+            status = int(_line(answer).split(" ")[1])
+            headers = {}
+            while line := _line(answer):
+                name, _, value = line.partition(":")
+                headers[name.lower()] = value.strip()
+            size = 0 if method == "HEAD" else int(headers.get("content-length", "0"))
+            said = answer.read(size)
+        if len(said) < size:
+            raise ConnectionError("the answer ends too early")
+        return status, headers, said
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def _line(answer: io.BufferedReader) -> str:
+    line = answer.readline()
+    if not line.endswith(b"\n"):
+        raise ConnectionError("the answer ends too early")
+    return line.decode("latin-1").rstrip()
+
+
+def _of(body: bytes, tag: str) -> str:
+    """The text of the first such element."""
+    text = body.partition(f"<{tag}>".encode())[2].partition(b"<")[0].decode()
+    for name, character in (("lt", "<"), ("gt", ">"), ("quot", '"'), ("apos", "'"), ("amp", "&")):
+        text = text.replace(f"&{name};", character)
+    return text

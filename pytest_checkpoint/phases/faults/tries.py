@@ -117,6 +117,8 @@ class FaultTrials:
                     self._crashes[kind] = []
                     return
                 needed, total = family.planned(kind, exhaustive=exhaustive)
+                if not exhaustive:
+                    needed = needed[: options.max_states]
         self._needed[kind], self._others[kind], self._totals[kind] = needed, others, total
 
     @property

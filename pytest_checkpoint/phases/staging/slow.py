@@ -176,18 +176,8 @@ class SlowStore:
             bound_bytes=self._bound_bytes,
             peak_bytes=peak.size_bytes,
             peak_at=peak.at,
-            slowed=self._slowed(leg),
+            slowed=sum(bool(one.fault) for one in leg.requests),
         )
-
-    def _slowed(self, leg: Leg) -> int:
-        """At least so many uploads were kept waiting.
-
-        Who gives up before the answer leaves no trace in the log. But the first uploads are always
-        hit: if there was a later one, or the run failed where it uploads undisturbed, they were.
-        """
-        told = sum(bool(one.fault) for one in leg.requests)
-        went_on = any(one.verb in _BRINGS for one in leg.requests) or not leg.execution.succeeded
-        return told or int(went_on and self._uploads > 0)
 
 
 def uploads_of(reference: Reference) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from checkpoint_contracts.bucket import Bucket
@@ -51,10 +51,15 @@ def links_of(
 
 
 def bucket_of(
-    subject: Subject, finished: State, operations: Sequence[Operation], bodies: Bodies
+    subject: Subject,
+    finished: State,
+    operations: Sequence[Operation],
+    bodies: Bodies,
+    asked: Iterable[str] = (),
 ) -> Bucket | None:
     """What a recorded run shows of its objects; None: the subject has none.
 
+    ``asked``: the keys of its requests, of objects that are not there at the end, too.
     SubjectError if markers are declared and there is none.
     """
     if subject.s3 is None:
@@ -73,8 +78,13 @@ def bucket_of(
         unlinked=tuple(unlinked),
         rewritten=_rewritten(operations),
         markers_in_bucket=frozenset(_keys(subject, finished)),
-        ephemeral=frozenset(_meant(subject, finished, Globs(subject.ephemeral))),
+        ephemeral=ephemeral_keys(subject, {*asked, *_held(finished)}),
     )
+
+
+def ephemeral_keys(subject: Subject, keys: Iterable[str]) -> frozenset[str]:
+    """Those of ``keys`` that its ``ephemeral`` globs mean."""
+    return frozenset(_meant(subject, keys, Globs(subject.ephemeral)))
 
 
 def _files(subject: Subject, state: State) -> Iterator[tuple[str, File]]:
@@ -85,13 +95,17 @@ def _files(subject: Subject, state: State) -> Iterator[tuple[str, File]]:
 
 
 def _keys(subject: Subject, state: State) -> Iterator[str]:
-    return _meant(subject, state, _globs(subject))
+    return _meant(subject, _held(state), _globs(subject))
 
 
-def _meant(subject: Subject, state: State, globs: Globs) -> Iterator[str]:
+def _held(state: State) -> Iterable[str]:
+    return Contents.of(state.objects).objects
+
+
+def _meant(subject: Subject, keys: Iterable[str], globs: Globs) -> Iterator[str]:
     """Keys that globs mean, as they are, or what follows the declared prefix."""
     prefix = subject.s3.prefix if subject.s3 is not None else ""
-    for key in sorted(Contents.of(state.objects).objects):
+    for key in sorted(keys):
         names = {key, key.removeprefix(prefix)}
         if any(globs.match(_PREFIX + os.fsencode(name.lstrip("/"))) for name in names):
             yield key

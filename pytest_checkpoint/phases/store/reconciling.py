@@ -37,7 +37,7 @@ _WORDS: Final = {
 
 
 class Reconciling:
-    """Of one subject. All start fresh."""
+    """Of one subject."""
 
     def __init__(self, bench: Bench, control: Control, source: StateSource) -> None:
         self._bench: Final = bench

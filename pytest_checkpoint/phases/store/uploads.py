@@ -22,7 +22,7 @@ _TRIES: Final = 3
 
 
 class Uploads:
-    """Of one subject. All start fresh."""
+    """Of one subject."""
 
     def __init__(self, bench: Bench, control: Control) -> None:
         self._bench: Final = bench

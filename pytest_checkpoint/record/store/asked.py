@@ -12,14 +12,15 @@ from pytest_checkpoint.record.store.http import Head
 
 _LISTS: Final = frozenset({"ListObjects", "ListObjectsV2"})
 _STORES: Final = frozenset({"PutObject", "UploadPart"})
-_CHANGES_KEY: Final = frozenset(
-    {"PutObject", "CopyObject", "CompleteMultipartUpload", "DeleteObject"}
-)
-_CHANGES: Final = (
-    _CHANGES_KEY
-    | _STORES
-    | {"DeleteObjects", "CreateMultipartUpload", "AbortMultipartUpload", "UploadPartCopy"}
-)
+_CHANGES: Final = _STORES | {
+    "CopyObject",
+    "CreateMultipartUpload",
+    "CompleteMultipartUpload",
+    "AbortMultipartUpload",
+    "UploadPartCopy",
+    "DeleteObject",
+    "DeleteObjects",
+}
 _UNKEPT: Final = "unkept"
 _SUBRESOURCES: Final = frozenset(
     [
@@ -156,11 +157,6 @@ class Asked:
     def changes(self) -> bool:
         """Whether the store holds something else afterwards, if it succeeds."""
         return self.operation in _CHANGES
-
-    @property
-    def changes_key(self) -> bool:
-        """Whether that is the object under its key."""
-        return self.operation in _CHANGES_KEY
 
     @property
     def upload(self) -> str:

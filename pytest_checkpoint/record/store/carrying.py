@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -78,10 +79,17 @@ class Carrier:
             return Carried(asked, None, fired=True)
         refusal = self._refusal(asked)
         if refusal is not None:
-            return Carried(asked, refusal)
+            return Carried(asked, refusal, fired=fault is not None and fault.kind is Kind.SLOW)
         if fault is None or fault.kind is Kind.SLOW:
             return dataclasses.replace(self._carried_out(asked), fired=fault is not None)
         return self._faulted(asked, fault)
+
+    def given_up(self, asked: Asked) -> Carried:
+        """One that was kept waiting until whoever sent it was gone: it is not carried out."""
+        with suppress(Malformed):
+            body, headers = decoded(asked.headers, asked.body)
+            asked = asked.with_body(body, headers)
+        return Carried(asked, None, fired=True)
 
     def _prepare(self) -> None:
         """Not before it is needed: most executions of most jobs find the store as it was."""

@@ -41,6 +41,8 @@ _RESET_AT_CLOSE: Final = struct.pack("=ii", 1, 0)
 
 Carry = Callable[[Asked, StoreFault | None], Carried]
 """Carries a whole request out, and writes it down. What it raises goes through."""
+GiveUp = Callable[[Asked, StoreFault], None]
+"""Writes a whole request down that is not carried out: who sent it has not waited for it."""
 
 
 @dataclass(slots=True)
@@ -70,6 +72,7 @@ class Proxy:
     listener: socket.socket
     """A copy of its own."""
     carry: Carry
+    give_up: GiveUp
     faults: Faults
     now: Callable[[], float] = time.monotonic
     _connections: dict[int, _Connection] = field(default_factory=dict)
@@ -125,6 +128,9 @@ class Proxy:
         for connection in list(self._connections.values()):
             if not connection.waits and not connection.to_send:
                 self._read(connection)
+        for connection in list(self._connections.values()):
+            if connection.waits:
+                self._close(connection)
 
     @property
     def due(self) -> float:
@@ -289,3 +295,6 @@ class Proxy:
         del self._connections[connection.socket.fileno()]
         self._poller.unregister(connection.socket)
         connection.socket.close()
+        fault, asked = connection.fault, connection.asked
+        if connection.waits and asked and fault and fault.kind is Kind.SLOW:
+            self.give_up(asked, fault)

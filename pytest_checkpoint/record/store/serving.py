@@ -7,7 +7,6 @@ import socket
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -57,50 +56,60 @@ def open_store(
     handles = Handles()
     stack.callback(handles.close)
     faults = Faults(request.store_faults if recorder is not None else ())
-    proxy = Proxy(
-        socket.socket(fileno=os.dup(access.listener)),
-        partial(_carry, carrier, recorder, handles, log, faults),
-        faults,
-    )
-    return stack.enter_context(proxy)
+    serving = _Serving(carrier, recorder, handles, log, faults)
+    listener = socket.socket(fileno=os.dup(access.listener))
+    return stack.enter_context(Proxy(listener, serving.carry, serving.give_up, faults))
 
 
-def _carry(
-    carrier: Carrier,
-    recorder: Recorder | None,
-    handles: Handles,
-    log: Log,
-    faults: Faults,
-    asked: Asked,
-    fault: StoreFault | None,
-) -> Carried:
-    """Done first, then written down: at the step after it, the store holds it."""
-    caller = Caller(os.getpid(), handles)
-    if recorder is not None:
-        recorder.catch_up(caller)
-    carried = carrier.carry(asked, fault)
-    asked = carried.asked
-    status = carried.answer.status if carried.answer is not None else 0
-    cut_off = fault is not None and fault.kind in _CUT_OFF
-    log.requests.append(
-        StoreRequest(
-            step=recorder.step + 1 if recorder is not None else 0,
-            method=asked.method,
-            operation=asked.operation,
-            path=printable(asked.path),
-            key=asked.key,
-            size=len(asked.body),
-            sha256=sha256(asked.body).hexdigest() if asked.body and not cut_off else "",
-            status=status,
-            at_s=time.monotonic() - log.started,
-            fault=fault.kind.value if fault is not None and carried.fired else "",
+@dataclass(slots=True)
+class _Serving:
+    """Of one execution."""
+
+    carrier: Carrier
+    recorder: Recorder | None
+    handles: Handles
+    log: Log
+    faults: Faults
+
+    def carry(self, asked: Asked, fault: StoreFault | None) -> Carried:
+        """Done first, then written down: at the step after it, the store holds it."""
+        caller = self._catch_up()
+        carried = self.carrier.carry(asked, fault)
+        self._note(caller, carried, fault)
+        return carried
+
+    def give_up(self, asked: Asked, fault: StoreFault) -> None:
+        """Nobody waits for it any more: it never came to the store."""
+        self._note(self._catch_up(), self.carrier.given_up(asked), fault)
+
+    def _catch_up(self) -> Caller:
+        caller = Caller(os.getpid(), self.handles)
+        if self.recorder is not None:
+            self.recorder.catch_up(caller)
+        return caller
+
+    def _note(self, caller: Caller, carried: Carried, fault: StoreFault | None) -> None:
+        asked, recorder = carried.asked, self.recorder
+        status = carried.answer.status if carried.answer is not None else 0
+        cut_off = fault is not None and fault.kind in _CUT_OFF
+        self.log.requests.append(
+            StoreRequest(
+                step=recorder.step + 1 if recorder is not None else 0,
+                method=asked.method,
+                operation=asked.operation,
+                path=printable(asked.path),
+                key=asked.key,
+                size=len(asked.body),
+                sha256=sha256(asked.body).hexdigest() if asked.body and not cut_off else "",
+                status=status,
+                at_s=time.monotonic() - self.log.started,
+                fault=fault.kind.value if fault is not None and carried.fired else "",
+            )
         )
-    )
-    if recorder is not None:
-        if carried.fired:
-            recorder.will_fire()
-        effect = Stored(carried.lines, status, len(asked.body))
-        recorder.record(caller, STORE_CALL, asked.path, effect)
-        if fault is not None and carried.fired and faults.is_enough(asked, fault):
-            raise KilledAt(recorder.step)
-    return carried
+        if recorder is not None:
+            if carried.fired:
+                recorder.will_fire()
+            effect = Stored(carried.lines, status, len(asked.body))
+            recorder.record(caller, STORE_CALL, asked.path, effect)
+            if fault is not None and carried.fired and self.faults.is_enough(asked, fault):
+                raise KilledAt(recorder.step)

@@ -81,8 +81,10 @@ class Store:
         try:
             if access.embedded:
                 upstream.post(RESET)
-            made = upstream.ask("PUT")
-            if made.status not in _FOUND_THERE:
+            # To make one anew that is there is answered as if it had not been, and resets its ACL.
+            there = not access.embedded and upstream.ask("HEAD").status == HTTPStatus.OK
+            made = None if there else upstream.ask("PUT")
+            if made is not None and made.status not in _FOUND_THERE:
                 raise HarnessError(
                     f"the bucket {access.bucket!r} can be neither made nor used ({made.status}): "
                     f"{made.body[:200].decode(errors='replace')}"
@@ -96,7 +98,7 @@ class Store:
         finally:
             upstream.close()
         self._access = access
-        self._made_bucket = made.status == HTTPStatus.OK
+        self._made_bucket = made is not None and made.status == HTTPStatus.OK
 
     def _where(self) -> Access:
         wanted, listener = self.wanted, self.listener.fileno()

@@ -40,6 +40,11 @@ def add_reconcile(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     command.add_argument(
         "--deep", action="store_true", help="read the bytes of marked objects, not only their size"
     )
+    command.add_argument(
+        "--all-lost",
+        action="store_true",
+        help="with --apply: go on although nothing is there of what is marked",
+    )
     command.add_argument("--json", action="store_true", help="as one JSON object")
     command.add_argument(
         "--endpoint-url", metavar="URL", help="of another store than AWS (or AWS_ENDPOINT_URL)"
@@ -83,6 +88,8 @@ def _report(given: argparse.Namespace) -> Report:
     deadline_s = given.store_deadline
     if not (math.isfinite(deadline_s) and deadline_s > 0):
         raise ExtractInputError(f"--store-deadline {deadline_s:g} is no time in seconds.")
+    if not given.markers:
+        raise ExtractInputError("--markers is empty: is a variable not set?")
     options = StoreOptions(endpoint_url=given.endpoint_url, budget_s=deadline_s)
     destination = destination_of(given.destination, options, note=_say)
     destination.check()
@@ -92,8 +99,9 @@ def _report(given: argparse.Namespace) -> Report:
         return looked(destination, seen, deep=given.deep)
     opened = open_markers(given.markers, destination, shard=_SHARD, note=_say)
     with opened as markers:
-        act = applied if given.apply else looked
-        return act(destination, markers, deep=given.deep)
+        if given.apply:
+            return applied(destination, markers, deep=given.deep, all_lost=given.all_lost)
+        return looked(destination, markers, deep=given.deep)
 
 
 def _say(text: str) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,7 +17,8 @@ from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.faults import conduct
 from pytest_checkpoint.phases.faults.conduct import Conducted, Faulty
-from pytest_checkpoint.phases.faults.planned import PlannedFault
+from pytest_checkpoint.phases.faults.conductors import Conductors
+from pytest_checkpoint.phases.faults.planned import PlannedFault, point
 from pytest_checkpoint.phases.faults.tries import DoubtedWarmth, FaultTrials
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.states.power_loss.models import Model
@@ -132,6 +134,29 @@ def test_what_was_not_tried_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> N
     assert coverage.explored == 1
     assert len(coverage.unreached) == 3  # of two writes and two creations
     assert trials.room.endswith("none was tried before the time was over")
+
+
+@pytest.mark.parametrize(("exhaustive", "planned"), [(False, 2), (True, 9)])
+def test_no_more_of_a_kind_are_planned_than_states(
+    monkeypatch: pytest.MonkeyPatch, exhaustive: bool, planned: int
+) -> None:
+    laboratory = Laboratory(monkeypatch, max_states=2, exhaustive=exhaustive)
+    kind = TrialKind.SHARD_KILLED
+    family = SimpleNamespace(
+        planned=lambda kind, exhaustive: (
+            [planned_fault(kind, step) for step in range(1, 10)],
+            9,
+        )
+    )
+    monkeypatch.setattr(Conductors, "family", lambda conductors, kind: family)
+    trials = laboratory.trials(kind)
+    assert trials.count == planned
+    assert trials.coverage()[kind].unique == 9
+
+
+def planned_fault(kind: TrialKind, step: int) -> PlannedFault:
+    where = point(kind, step, kind.value, f"at step {step}", "killed", 9)
+    return PlannedFault(kind=kind, point=where, action=None, covers=f"step {step}")
 
 
 def test_no_real_file_system_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

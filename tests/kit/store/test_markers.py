@@ -8,6 +8,7 @@ import pytest
 
 from checkpoint_contracts.bucket import MarkerLink
 from pytest_checkpoint.errors import SubjectError
+from pytest_checkpoint.phases.changes import object_changes
 from pytest_checkpoint.phases.store.markers import bucket_of, names_of_markers
 from pytest_checkpoint.record.store.bodies import Bodies
 from pytest_checkpoint.record.store.contents import StoredObject, object_line
@@ -70,6 +71,13 @@ def test_what_is_left_out_of_comparisons(bodies: Bodies) -> None:
     assert not seen.declares_markers
 
 
+def test_what_is_left_out_although_it_was_refused(bodies: Bodies) -> None:
+    asked = ["run/a", "run/probe/wrong", "probe/of-another"]
+    seen = bucket_of(subject(None, ("probe/*",)), state(bodies, run_a=b"x"), (), bodies, asked)
+    assert seen is not None
+    assert seen.ephemeral == {"run/probe/wrong", "probe/of-another"}
+
+
 def test_objects_that_grow(bodies: Bodies) -> None:
     program = Uploader()
     for data in (b"a", b"ab"):
@@ -83,3 +91,14 @@ def test_objects_that_grow(bodies: Bodies) -> None:
 def test_a_glob_that_means_nothing(bodies: Bodies) -> None:
     with pytest.raises(SubjectError, match="matches no file in the workspace and no object"):
         bucket_of(subject("*.done"), state(bodies, run_a=b"x"), (), bodies)
+
+
+def test_objects_that_a_resume_changed_but_for_the_ephemeral_ones(bodies: Bodies) -> None:
+    before = state(bodies, run_a=b"x", run_b=b"y", run_tmp_1=b"z").objects
+    after = state(bodies, run_a=b"X", run_c=b"y", run_tmp_2=b"z").objects
+    assert object_changes(before, after, subject(None, ("tmp/*",))) == (
+        "s3://b/run/a: other 1 bytes",
+        "s3://b/run/b: gone after",
+        "s3://b/run/c: an object that was not there before",
+    )
+    assert object_changes(before, before, subject(None)) == ()

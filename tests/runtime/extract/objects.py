@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from checkpoint_runtime.extract.crc import as_hex, crc64nvme
-from checkpoint_runtime.extract.file.header import FORMAT
+from checkpoint_runtime.extract.file.header import FORMAT, sealed
 from checkpoint_runtime.extract.parts import Marker, Whole
 
 # Whoever imports this makes objects with it: without it the whole module is skipped, and says so.
@@ -29,11 +29,11 @@ def file_of(
     """
     metadata = {
         "format": FORMAT, "batch": batch, "ids": json.dumps(ids),
-        "data_crc64nvme": as_hex(crc64nvme(data)),
+        "data_crc64nvme": as_hex(crc64nvme(data)), "header_crc64nvme": "0" * 16,
     } | told  # fmt: skip
     tensor = {"dtype": "BF16", "shape": [len(data) // 2], "data_offsets": [0, len(data)]}
-    header = json.dumps({"__metadata__": metadata, "hidden": tensor}).encode()
-    return len(header).to_bytes(8, "little") + header + data
+    text = json.dumps({"__metadata__": metadata, "hidden": tensor}, separators=(",", ":"))
+    return sealed(len(text).to_bytes(8, "little") + text.encode()) + data
 
 
 def whole_of(content: bytes, key: str = KEY) -> Whole:

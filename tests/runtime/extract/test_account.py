@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from checkpoint_runtime.extract.crc import crc64nvme
+from checkpoint_runtime.extract.data.identity import Identity
+from checkpoint_runtime.extract.file.header import Header
+from checkpoint_runtime.extract.parts import Batch
 from checkpoint_runtime.extract.store.account import Account, account_of
 from tests.runtime.extract.objects import BATCH, KEY, OTHER_BATCH, file_of, whole_of
 
@@ -20,6 +25,14 @@ def account(content: bytes, size: int = 64) -> Account:
             yield content[begin : begin + size]
 
     return account_of(chunks(), BATCH)
+
+
+def written() -> bytes:
+    """As an extraction writes it."""
+    batch = Batch(0, BATCH, ("a", "é"), ((1, 2), (3,)))
+    header = Header(batch, Identity("a" * 40, (2,), "fp32"), label="F32", element_size=4, hidden=2)
+    data = bytes(range(header.data_size))
+    return header.encoded(crc64nvme(data)) + data
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 64, 100_000])
@@ -62,6 +75,30 @@ def test_one_flipped_bit_of_the_data() -> None:
     assert found.problem == "its bytes do not fit the checksum in its header"
 
 
+@pytest.mark.parametrize("name", ["own", "real"])
+def test_no_flipped_bit_of_the_header_passes(name: str) -> None:
+    """The ids, the lengths and the digests, the shapes: all of it is what was written."""
+    content = file_of() if name == "own" else written()
+    header = 8 + int.from_bytes(content[:8], "little")
+    assert account(content).problem is None
+    for place in range(8 * header):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << place % 8
+        assert account_of([bytes(damaged)], BATCH).problem is not None, bytes(damaged[:header])
+
+
+def test_one_that_has_no_checksum_of_its_header_is_not_believed() -> None:
+    content = file_of().replace(b'"header_crc64nvme"', b'"header_crc64nvmf"')
+    found = account(content)
+    assert (found.is_ours, found.problem) == (True, "its header does not fit the checksum in it")
+
+
+def test_an_id_that_looks_like_the_checksum_is_none() -> None:
+    content = file_of(ids=('"header_crc64nvme":"0', "b"))
+    assert account(content).problem is None
+    assert account(content.replace(b'b\\"]', b'c\\"]')).problem is not None
+
+
 def test_damage_in_the_header_is_ours_all_the_same() -> None:
     content = bytearray(file_of())
     content[8] = 0  # instead of the brace
@@ -75,6 +112,18 @@ def test_damage_before_the_header() -> None:
     content[6] ^= 0x40  # a header longer than any
     found = account(bytes(content))
     assert (found.is_ours, found.problem) == (True, "its header is not ours")
+
+
+def test_no_more_of_somebody_elses_file_is_in_memory_than_its_beginning() -> None:
+    chunk = bytes([255]) * (1 << 20)
+    tracemalloc.start()
+    try:
+        found = account_of((chunk for _ in range(24)), BATCH)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.is_ours, found.size) == (False, 24 << 20)
+    assert peak < 8 << 20
 
 
 def test_another_batch_is_not_this_one() -> None:

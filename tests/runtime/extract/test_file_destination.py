@@ -10,7 +10,7 @@ import pytest
 
 from checkpoint_runtime.extract.errors import StoreError
 from checkpoint_runtime.extract.parts import Held
-from checkpoint_runtime.extract.store.failures import TransientStoreError
+from checkpoint_runtime.extract.store.failures import TakenError, TransientStoreError
 from tests.runtime.disk import Disk, failing, on
 from tests.runtime.extract.conftest import Opened
 from tests.runtime.extract.objects import BATCH, KEY, OTHER_BATCH, file_of, staged, whole_of
@@ -90,6 +90,38 @@ def test_a_damaged_one_is_put_again(content: bytes, opened: Opened, tmp_path: Pa
     assert place.read_bytes() == CONTENT
 
 
+def test_one_that_came_meanwhile_is_not_overwritten(opened: Opened, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / KEY).write_bytes(CONTENT[:40])
+    objects = opened(f"file://{store}").objects
+    seen = objects.seen(KEY)
+    assert seen is not None
+    (store / KEY).unlink()
+    (store / KEY).write_bytes(b"somebody was quicker")
+    with pytest.raises(TakenError):
+        objects.put(staged(tmp_path, CONTENT), WHOLE, instead_of=seen.tag)
+    assert {path.name: path.read_bytes() for path in store.iterdir()} == {
+        KEY: b"somebody was quicker"
+    }
+
+
+def test_what_takes_the_place_of_another_and_what_goes_is_so_for_good(
+    opened: Opened, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / KEY).write_bytes(CONTENT[:40])
+    objects = opened(f"file://{store}").objects
+    seen, path = objects.seen(KEY), staged(tmp_path, CONTENT)
+    assert seen is not None
+    with on(Disk()) as disk:
+        objects.put(path, WHOLE, instead_of=seen.tag)
+        objects.remove(KEY)
+    steps = [call for call in disk.order if call in ("write", "fsync", "replace", "unlink")]
+    assert steps == ["write", "fsync", "replace", "fsync", "unlink", "fsync"]
+
+
 def test_another_one_is_left(opened: Opened, tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     place = tmp_path / "store" / KEY
@@ -131,6 +163,41 @@ def test_a_file_is_no_directory(opened: Opened, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="is no directory"):
         opened(f"file://{tmp_path}/file").prepare()
+
+
+def test_what_goes_while_it_is_listed_is_not_there(opened: Opened, tmp_path: Path) -> None:
+    """A worker beside gives its halves their own names."""
+    for name in ("a", "b", "c/d"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    listing = opened(f"file://{tmp_path}").listed()
+    assert next(listing).key == "a"
+    (tmp_path / "b").unlink()
+    (tmp_path / "c/d").unlink()
+    (tmp_path / "c").rmdir()
+    assert list(listing) == []
+
+
+def test_a_folder_of_somebody_else_is_no_reason_to_see_nothing(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("lost+found", "_markers"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "z").touch()
+    scandir = os.scandir
+
+    def forbidden(folder: Path) -> object:
+        if Path(folder) != tmp_path:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", forbidden)
+    destination = opened(f"file://{tmp_path}")
+    assert [found.key for found in destination.listed()] == ["z"]
+    # What was asked for itself is never taken for empty.
+    with pytest.raises(StoreError, match="Permission denied"):
+        list(destination.listed("_markers/"))
 
 
 def test_what_is_listed_is_in_the_order_of_keys(opened: Opened, tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from checkpoint_runtime.extract.markers.bucket import BucketMarkers
 from checkpoint_runtime.extract.markers.local import LocalMarkers
 from checkpoint_runtime.extract.markers.opening import open_markers
 from checkpoint_runtime.extract.parts import Marker, Whole
+from checkpoint_runtime.extract.store.objects import Listed
 from tests.runtime.disk import Disk, failing, on
 from tests.runtime.extract.conftest import BUCKET, Opened
 from tests.runtime.extract.faulty_store import FaultyStore
@@ -92,8 +94,38 @@ def test_a_kill_anywhere_leaves_a_whole_marker_or_none_and_no_half_for_long(
     assert number > 6
 
 
+def test_one_is_gone_for_good_before_its_object_may_go(tmp_path: Path) -> None:
+    with local(tmp_path) as markers:
+        markers.add(marker(0))
+        with on(Disk()) as disk:
+            markers.remove(KEYS[0])
+    assert [call for call in disk.order if call in ("unlink", "fsync")] == ["unlink", "fsync"]
+
+
+def test_one_that_reconcile_takes_while_they_are_read_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with local(tmp_path) as markers:
+        markers.add(marker(0))
+        names = [*os.listdir(tmp_path), f"{KEYS[1]}.done"]
+        monkeypatch.setattr(os, "listdir", lambda folder: names)
+        assert list(markers.load()) == [KEYS[0]]
+
+
 def changed(**fields: Any) -> Callable[[bytes], bytes]:
     return lambda content: json.dumps(json.loads(content) | fields).encode()
+
+
+def sealed(**fields: Any) -> Callable[[bytes], bytes]:
+    """As whoever writes such a marker would: with a checksum that fits."""
+
+    def other(content: bytes) -> bytes:
+        told = json.loads(content) | fields
+        del told["sha256"]
+        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        return json.dumps(told | {"sha256": digest}).encode()
+
+    return other
 
 
 @pytest.mark.parametrize(
@@ -105,6 +137,8 @@ def changed(**fields: Any) -> Callable[[bytes], bytes]:
         (lambda content: b"[]", "it is no record"),
         (changed(size=5), "its checksum does not fit"),
         (changed(ids=["a"]), "its checksum does not fit"),
+        (sealed(digests=["a"]), "a digest for some of its samples only"),
+        (sealed(format=2), "written by a newer version"),
     ],
 )
 def test_a_damaged_one_is_told_and_never_a_gap(
@@ -242,6 +276,25 @@ class TestInTheBucket:
         faulty.fault("silent", within="_markers", times=10_000)
         with pytest.raises(StoreError, match="acknowledged the marker"):
             markers.add(marker(0))
+
+    def test_one_that_is_damaged_on_its_way_is_read_again_and_one_that_went_is_none(
+        self, opened: Opened, faulty: FaultyStore, s3_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        destination = opened(s3_url, faulty.url)
+        markers = BucketMarkers(destination)
+        markers.add(marker(0))
+        listed, chunks = destination.listed, destination.objects.chunks
+        ways = [lambda content: content[:-9], lambda content: content]
+        gone = Listed(f"_markers/{KEYS[1]}.done", 9, "t")
+        monkeypatch.setattr(destination, "listed", lambda folder: [*listed(folder), gone])
+
+        def damaged(key: str) -> Iterator[bytes]:
+            content = b"".join(chunks(key))
+            yield ways.pop(0)(content) if content else content
+
+        monkeypatch.setattr(destination.objects, "chunks", damaged)
+        assert markers.load() == {KEYS[0]: marker(0)}
+        assert ways == []
 
     def test_a_damaged_one_is_told(
         self, opened: Opened, faulty: FaultyStore, s3_url: str, s3_client: Any

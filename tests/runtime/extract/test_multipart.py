@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from checkpoint_runtime.extract.crc import as_base64
 from checkpoint_runtime.extract.errors import StoreError
 from checkpoint_runtime.extract.store.options import MIB
+from checkpoint_runtime.extract.store.s3_multipart import put_in_parts
 from tests.runtime.extract.conftest import BUCKET, Opened
 from tests.runtime.extract.faulty_store import FaultyStore
 from tests.runtime.extract.objects import KEY, OTHER_BATCH, file_of, staged, whole_of
@@ -56,6 +59,23 @@ def test_a_large_file(
     assert found["ETag"].endswith('-2"')
     assert destination.faults.total() == bool(kind)
     assert uploads(s3_client, s3_url) == []
+
+
+def test_there_are_no_more_parts_than_a_store_takes_and_the_whole_has_its_checksum() -> None:
+    """moto does not mind either."""
+    client = Mock()
+    client.create_multipart_upload.return_value = {"UploadId": "u"}
+    client.upload_part.return_value = {"ETag": "e"}
+    content = bytes(range(256)) * 40
+    whole = whole_of(content)
+    put_in_parts(
+        client, {"Key": KEY}, memoryview(content), whole, part_bytes=1, condition={"IfMatch": "t"}
+    )
+    done = client.complete_multipart_upload.call_args.kwargs
+    assert len(done["MultipartUpload"]["Parts"]) == client.upload_part.call_count <= 10_000
+    assert done["ChecksumCRC64NVME"] == as_base64(whole.crc64nvme)
+    assert (done["ChecksumType"], done["IfMatch"]) == ("FULL_OBJECT", "t")
+    client.abort_multipart_upload.assert_not_called()
 
 
 def test_an_upload_that_fails_for_good_is_aborted(

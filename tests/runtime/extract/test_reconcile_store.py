@@ -13,10 +13,12 @@ from checkpoint_runtime.command.exit_codes import ExitCode
 from checkpoint_runtime.command.main import main
 from checkpoint_runtime.extract.markers.local import LocalMarkers
 from checkpoint_runtime.extract.parts import Held
+from checkpoint_runtime.extract.reconcile import applying
 from checkpoint_runtime.extract.reconcile.applying import applied, looked
 from checkpoint_runtime.extract.reconcile.findings import Kind
 from checkpoint_runtime.extract.store.destination import StoreDestination
 from checkpoint_runtime.extract.store.failures import TakenError
+from checkpoint_runtime.extract.store.file_objects import FileObjects
 from tests.runtime.extract.conftest import BUCKET, Opened
 from tests.runtime.extract.faulty_store import FaultyStore
 from tests.runtime.extract.objects import file_of, marker_of, staged, whole_of
@@ -52,6 +54,7 @@ def disorder(folder: Path) -> dict[str, bytes]:
         key_of("foreign"): b"a file of somebody with such a name",
         "README.txt": b"mine",
         f"old/{key_of('lost')}": CONTENTS["lost"],
+        f".{key_of('lost')}.7-0.half": b"a worker writes it, or was killed",
         "_probe/0123": b"left by a kill",
         "_markers/elsewhere.done": b"?",
     }
@@ -108,6 +111,26 @@ def test_a_dry_run_tells_all_and_changes_nothing(
     foreign = [found["key"] for found in report["foreign"]]
     assert foreign == [key_of("foreign"), "README.txt", f"old/{key_of('lost')}"]
     assert files(store.parent) == before
+
+
+def test_a_header_in_which_a_bit_was_flipped_is_never_adopted(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its samples would be taken for others."""
+    whole = CONTENTS["orphan"]
+    (store / key_of("orphan")).write_bytes(whole.replace(b'\\"a\\"', b'\\"c\\"'))
+    counts = told(store, capsys, "--apply")[1]["counts"]
+    assert (counts["orphan"], counts["broken"]) == (0, 2)
+    assert not (store / key_of("orphan")).exists()
+
+
+def test_a_whole_one_of_other_samples_than_its_marker_is_never_marked_as_it_is(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = file_of(BATCHES["replaced"], ids=("a", "another"))
+    (store / key_of("replaced")).write_bytes(others)
+    counts = told(store, capsys, "--dry-run")[1]["counts"]
+    assert (counts["replaced"], counts["truncated"]) == (0, 2)
 
 
 def test_a_deep_one_reads_what_is_marked(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,6 +199,19 @@ def test_what_changed_since_it_was_looked_at_is_left(
     assert place.read_bytes() == CONTENTS["broken"]
 
 
+def test_what_was_left_is_told_by_the_exit_code(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(self: FileObjects, key: str, tag: str | None = None) -> None:
+        raise TakenError("somebody was quicker")
+
+    monkeypatch.setattr(FileObjects, "remove", late)
+    code, report = told(store, capsys, "--apply")
+    assert code == ExitCode.DIFFERS
+    left = {found["key"] for found in report["to_do"] if found["left"] is not None}
+    assert left == {key_of("cut"), key_of("broken")}
+
+
 def test_an_empty_store_and_no_markers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, report = told(tmp_path / "none", capsys, "--dry-run")
     assert (code, report["to_do"]) == (ExitCode.DONE, [])
@@ -232,6 +268,8 @@ def test_a_missing_bucket_is_a_sentence(
         (["--store-deadline", "0"], "--store-deadline 0 is no time in seconds"),
         (["--store-deadline", "nan"], "--store-deadline nan is no time in seconds"),
         (["--destination", "gs://b"], "--destination 'gs://b' is not"),
+        (["--destination", "file:///a%00b"], "--destination 'file:///a%00b' is not"),
+        (["--markers", ""], "--markers is empty"),
     ],
 )
 def test_a_wrong_option_is_a_sentence(
@@ -291,6 +329,25 @@ class TestInABucket:
             destination.objects.remove(key_of("broken"), seen.tag)
         assert (destination.objects.seen(key_of("broken")) is None) is not changes
 
+    def test_a_store_that_does_not_heed_the_condition_of_a_delete(
+        self, destination: StoreDestination, faulty: FaultyStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told: list[str | None] = []
+        forwarded = faulty.forwarded
+
+        def blind(method: str, path: str, headers: dict[str, str], body: bytes) -> Any:
+            if method == "DELETE":
+                told.append(headers.pop("if-match", None))
+            return forwarded(method, path, headers, body)
+
+        monkeypatch.setattr(faulty, "forwarded", blind)
+        with pytest.raises(TakenError):
+            destination.objects.remove(key_of("broken"), '"of another one"')
+        seen = destination.objects.seen(key_of("broken"))
+        assert seen is not None
+        destination.objects.remove(key_of("broken"), seen.tag)
+        assert told == [seen.tag]
+
     def test_one_sweep_however_many_there_are(
         self, destination: StoreDestination, faulty: FaultyStore, tmp_path: Path
     ) -> None:
@@ -330,6 +387,18 @@ class TestInABucket:
         assert report.counts[Kind.CONFIRMED] == 2
 
 
+def test_a_sweep_that_takes_long_tells_how_far_it_is(
+    store: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(applying, "_TELLS_EVERY_S", 0.0)
+    notes: list[str] = []
+    destination = opened(f"file://{store}", notes=notes)
+    with LocalMarkers(store.parent / "markers", destination.url, shard="x", note=print) as markers:
+        applied(destination, markers, deep=False)
+    assert f"{destination.url}: 10 objects looked at so far" in notes
+    assert f"{destination.url}: 5 of 5 things done" in notes
+
+
 def test_memory_does_not_grow_with_the_size_of_objects(tmp_path: Path, opened: Opened) -> None:
     pytest.importorskip("awscrt", reason="needs awscrt: extra extractor")
     (tmp_path / "store").mkdir()
@@ -345,3 +414,24 @@ def test_memory_does_not_grow_with_the_size_of_objects(tmp_path: Path, opened: O
             tracemalloc.stop()
     assert report.counts[Kind.ORPHAN] == 1
     assert peak < 8 << 20
+
+
+def test_another_store_is_not_taken_for_the_loss_of_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("awscrt", reason="needs awscrt: extra extractor")
+    folder, url = tmp_path / "markers", f"file://{tmp_path}/store"
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "README.txt").write_text("of somebody else")
+    with LocalMarkers(folder, url, shard="0-of-1", note=print) as markers:
+        for name in ("confirmed", "lost"):
+            markers.add(marker_of(CONTENTS[name], key_of(name)))
+    before = {path: path.read_bytes() for path in folder.rglob("*.done")}
+    asked = ["reconcile", f"--destination={url}", f"--markers={folder}", "--apply"]
+    assert main(asked) == ExitCode.NOT_WRITTEN
+    said = capsys.readouterr().err
+    assert "holds none of the 2 objects" in said
+    assert "--all-lost" in said
+    assert {path: path.read_bytes() for path in folder.rglob("*.done")} == before != {}
+    assert main([*asked, "--all-lost"]) == ExitCode.DONE
+    assert not list(folder.rglob("*.done"))

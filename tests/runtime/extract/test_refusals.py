@@ -92,9 +92,10 @@ def test_a_profile_that_is_not_there(
         destination_of(s3_url, StoreOptions(endpoint_url=moto_endpoint)).prepare()
 
 
-def test_an_endpoint_that_is_no_url(s3_url: str) -> None:
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:9000", "http://[::1", "http://"])
+def test_an_endpoint_that_is_no_url(endpoint: str, s3_url: str) -> None:
     with pytest.raises(StoreError, match="configuration of boto3 cannot be used"):
-        destination_of(s3_url, StoreOptions(endpoint_url="127.0.0.1:9000")).prepare()
+        destination_of(s3_url, StoreOptions(endpoint_url=endpoint)).prepare()
 
 
 def test_nobody_answers(opened: Opened, s3_url: str) -> None:

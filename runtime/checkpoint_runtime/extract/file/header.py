@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+from typing import Final
 
+from checkpoint_runtime.extract.crc import as_hex, crc64nvme
 from checkpoint_runtime.extract.data.digests import digests_of
 from checkpoint_runtime.extract.data.identity import Identity
 from checkpoint_runtime.extract.parts import Batch
@@ -13,11 +15,36 @@ FORMAT = "checkpoint-runtime.hidden-states.1"
 ALIGNMENT = 64
 """Of the first tensor, in bytes. The format asks for 8; copies are fastest to a cache line."""
 
-_NO_CRC = "0" * 16
+_NO_CRC: Final = as_hex(0)
+_OWN_CRC: Final = b'"header_crc64nvme":"'
+"""Not to be met anywhere else in the text: what stands in a string has its quotes escaped."""
 
 
 def tensor_name(layer: int) -> str:
     return f"layer.{layer}"
+
+
+def sealed(header: bytes) -> bytes:
+    """With the checksum of itself in it.
+
+    :param header: from its first byte to its last; of its checksum the digits may be any.
+    :raises ValueError: it has no place for one.
+    """
+    before, after = _around_crc(header)
+    return before + as_hex(crc64nvme(before + _NO_CRC.encode() + after)).encode() + after
+
+
+def is_sealed(header: bytes) -> bool:
+    """Whether every bit of it is as it was written, by the checksum in it."""
+    try:
+        return sealed(header) == header
+    except ValueError:
+        return False
+
+
+def _around_crc(header: bytes) -> tuple[bytes, bytes]:
+    begin = header.index(_OWN_CRC) + len(_OWN_CRC)
+    return header[:begin], header[begin + len(_NO_CRC) :]
 
 
 class Header:
@@ -43,6 +70,7 @@ class Header:
             "dtype": identity.dtype,
             "model": identity.model,
             "data_crc64nvme": _NO_CRC,
+            "header_crc64nvme": _NO_CRC,
         }
         self._tensors = {
             tensor_name(layer): {
@@ -54,15 +82,18 @@ class Header:
         }
         self.data_size = layer_bytes * len(identity.layers)
         """Of all tensors, in bytes."""
-        self.size = len(self.encoded(0))
+        self.size = len(self._unsealed(0))
         """In bytes; the tensors begin behind it."""
 
     def encoded(self, data_crc64nvme: int) -> bytes:
+        """With two checksums, by which a file can be told whole by what it says itself.
+
+        :param data_crc64nvme: of all bytes behind the header. The other one is the header's own.
         """
-        :param data_crc64nvme: of all bytes behind the header. With it a file can be told whole by
-            what it says itself.
-        """
-        metadata = {**self._metadata, "data_crc64nvme": f"{data_crc64nvme:016x}"}
+        return sealed(self._unsealed(data_crc64nvme))
+
+    def _unsealed(self, data_crc64nvme: int) -> bytes:
+        metadata = {**self._metadata, "data_crc64nvme": as_hex(data_crc64nvme)}
         text = json.dumps({"__metadata__": metadata, **self._tensors}, separators=(",", ":"))
         encoded = text.encode()
         # The format allows spaces behind the JSON text.

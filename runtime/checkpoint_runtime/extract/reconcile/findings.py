@@ -75,6 +75,12 @@ class Report:
     left: dict[str, str] = field(default_factory=dict)
     """Why something was not applied, by key: it had changed since it was judged."""
 
+    @property
+    def is_all_lost(self) -> bool:
+        """Nothing that is marked is there: rather another store, or a folder not mounted."""
+        ours = [kind for kind, count in self.counts.items() if count and kind is not Kind.FOREIGN]
+        return ours == [Kind.LOST] and self.counts[Kind.LOST] > 1
+
     def add(self, finding: Finding) -> None:
         self.counts[finding.kind] += 1
         if finding.kind.action:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from checkpoint_runtime.extract.crc import as_hex, crc64nvme
-from checkpoint_runtime.extract.file.header import FORMAT
+from checkpoint_runtime.extract.file.header import FORMAT, is_sealed
 from checkpoint_runtime.extract.parts import Marker, Whole
 from checkpoint_runtime.extract.store.objects import CHUNK_BYTES
 
@@ -78,6 +78,9 @@ def account_of(chunks: Iterable[bytes], batch: str) -> Account:
     expected = 8 + header_bytes + header.data_bytes
     if sizes.total != expected:
         problem = f"it has {sizes.total:,} bytes, its header tells of {expected:,}"
+    elif not is_sealed(head + text):
+        # Its ids and lengths may be others: they are in no other checksum.
+        problem = "its header does not fit the checksum in it"
     elif header.data_crc != as_hex(data_crc):
         problem = "its bytes do not fit the checksum in its header"
     else:

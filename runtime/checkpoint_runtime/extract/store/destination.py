@@ -197,6 +197,7 @@ class StoreDestination:
             longest_s=self._options.longest_pause_s,
             random=self._random,
             stop=self._stop,
+            note=self._note,
         )
 
     def _count(self, error: TransientStoreError) -> None:

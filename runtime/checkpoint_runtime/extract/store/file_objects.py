@@ -6,7 +6,7 @@ import errno
 import itertools
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -133,9 +133,13 @@ class FileObjects:
         for entry in entries:
             key = before + entry.name
             if entry.is_dir(follow_symlinks=False):
-                yield from self._walked(Path(entry.path), f"{key}/")
+                with suppress(PermissionError):  # somebody else's: `lost+found`, say
+                    yield from self._walked(Path(entry.path), f"{key}/")
             elif entry.is_file(follow_symlinks=False):
-                found = entry.stat(follow_symlinks=False)
+                try:
+                    found = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # a worker has just given it its own name, or taken it away
                 yield Listed(key, found.st_size, _tag(found))
 
     def remove(self, key: str, tag: str | None = None) -> None:

@@ -58,6 +58,7 @@ def objects_of(url: str, options: StoreOptions) -> Objects:
             return S3Objects(bucket, prefix.strip("/"), options)
     if separator and scheme == "file":
         parts = urlsplit(url)
-        if parts.netloc in ("", "localhost") and parts.path.startswith("/"):
-            return FileObjects(Path(unquote(parts.path)))
+        path = unquote(parts.path)
+        if parts.netloc in ("", "localhost") and path.startswith("/") and "\0" not in path:
+            return FileObjects(Path(path))
     raise ExtractInputError(f"--destination {url!r} is not {_FORMS}.")

@@ -23,7 +23,11 @@ def s3_client(options: StoreOptions) -> Any:
     from botocore.exceptions import BotoCoreError
 
     endpoint = _endpoint(options)
-    s3: dict[str, Any] = {"payload_signing_enabled": _is_open(endpoint)}
+    try:
+        is_open = _is_open(endpoint)
+    except ValueError as error:
+        raise _unusable(error) from error
+    s3: dict[str, Any] = {"payload_signing_enabled": is_open}
     if endpoint is not None:
         s3["addressing_style"] = "path"
     config = Config(
@@ -43,7 +47,11 @@ def s3_client(options: StoreOptions) -> Any:
         region = session.region_name or "us-east-1"
         return session.client("s3", endpoint_url=endpoint, region_name=region, config=config)
     except (BotoCoreError, ValueError) as error:
-        raise StoreError(f"The configuration of boto3 cannot be used: {error}.") from error
+        raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> StoreError:
+    return StoreError(f"The configuration of boto3 cannot be used: {error}.")
 
 
 def _endpoint(options: StoreOptions) -> str | None:

@@ -128,25 +128,27 @@ class S3Objects:
                     yield Listed(key, int(entry["Size"]), str(entry.get("ETag", "")))
 
     def remove(self, key: str, tag: str | None = None) -> None:
+        if tag is not None and not self._is_held(key, tag):
+            return
+        condition = {} if tag is None else {"IfMatch": tag}
         with translated(self.place(key)):
             try:
-                self._client.delete_object(
-                    **self._named(key), **({} if tag is None else {"IfMatch": tag})
-                )
+                self._client.delete_object(**self._named(key), **condition)
             except self._client.exceptions.ClientError as error:
-                if tag is not None and is_unknown(error):
-                    self._remove_looking(key, tag)
+                if condition and is_unknown(error):
+                    self.remove(key)  # a store that has no conditional DELETE, and says so
                 elif not is_absent(error):
                     raise
 
-    def _remove_looking(self, key: str, tag: str) -> None:
-        """In a store that has no conditional DELETE: what is there is looked at just before."""
+    def _is_held(self, key: str, tag: str) -> bool:
+        """Looked at just before: there are stores that do not heed the condition of a DELETE.
+
+        :raises TakenError: another one is.
+        """
         seen = self.seen(key)
-        if seen is None:
-            return
-        if seen.tag != tag:
+        if seen is not None and seen.tag != tag:
             raise TakenError(f"{self.place(key)}: the store holds something else under this key.")
-        self.remove(key)
+        return seen is not None
 
     def abandon(self, keys: Iterable[str]) -> int:
         with translated(self.url):

@@ -91,6 +91,28 @@ assert time.monotonic() - begun >= 0.4
     assert [one.fault for one in outcome.result.requests] == ["", "slow", "slow"]
 
 
+_LEAVES = """
+import threading, time
+threading.Thread(target=S3.put, args=("k", b"x"), daemon=True).start()
+time.sleep(0.2); os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "source", ["raises(None, Bucket(S3.name, timeout_s=0.1).put, 'k', b'x')", _LEAVES]
+)
+def test_who_does_not_wait_for_a_slow_store_is_in_the_log(runner: Runner, source: str) -> None:
+    outcome = hit(runner, StoreFault(kind=Kind.SLOW, seconds=60.0), source)
+    asked = [(one.key, one.size, one.status, one.fault) for one in outcome.result.requests]
+    assert asked == [("k", 1, 0, "slow")]
+    assert held(runner) == {}
+
+
+def test_what_is_refused_late_was_slow_too(runner: Runner) -> None:
+    source = "refused(400, S3.put, 'k', b'x', {'x-amz-checksum-crc32': 'AAAAAA=='})"
+    hit(runner, StoreFault(kind=Kind.SLOW, seconds=0.1), source)
+
+
 def test_so_many_in_a_row_from_one_on(runner: Runner) -> None:
     source = "".join(f"refused({n}, S3.get, 'no');" for n in (404, 503, 503, 404))
     fault = StoreFault(kind=Kind.SLOW_DOWN, operation="GetObject", occurrence=2, times=2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from pytest_checkpoint.record.client import environment
 from pytest_checkpoint.record.describe import describe
 from pytest_checkpoint.record.operations import Stored
 from pytest_checkpoint.record.store.contents import fold
@@ -93,3 +96,15 @@ def test_a_kill_right_after_a_request(runner: Runner) -> None:
     assert held(runner) == {"one": b"x"}
     again = runner.ok(CLIENT + 'assert S3.get("one") == b"x"', fresh=False)
     assert not any(isinstance(e, Stored) and e.data for o in again.operations for e in o.effects)
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_SESSION_TOKEN"])
+def test_nothing_leads_past_the_store_that_is_given(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "theirs")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "theirs")
+    told = environment(runner.client, keep_tmpdir=False)
+    assert name not in told
+    assert told["AWS_ACCESS_KEY_ID"] != "theirs"
+    assert told["AWS_ENDPOINT_URL"] == f"http://127.0.0.1:{runner.client.store_port}"

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from checkpoint_runtime.extract.crc import as_hex, crc64nvme
 from checkpoint_runtime.extract.data.digests import digest_of
 from checkpoint_runtime.extract.data.identity import Identity
 from checkpoint_runtime.extract.errors import ExtractInputError
 from checkpoint_runtime.extract.file.header import ALIGNMENT, FORMAT, Header
 from checkpoint_runtime.extract.file.reading import read_hidden_states
 from checkpoint_runtime.extract.parts import Batch
+
+pytest.importorskip("awscrt", reason="needs awscrt: extra extractor")
 
 IDENTITY = Identity("a" * 40, (0, 7), "fp32")
 HIDDEN = 3
@@ -46,7 +49,10 @@ def test_a_header_has_the_size_that_it_says_and_is_aligned(count: int) -> None:
 def test_metadata() -> None:
     header, _ = made()
     ids = ("é0", "é1")
-    assert json.loads(header.encoded(0xABC)[8:]) == {
+    encoded = header.encoded(0xABC)
+    own = json.loads(encoded[8:])["__metadata__"]["header_crc64nvme"]
+    assert own == as_hex(crc64nvme(encoded.replace(own.encode(), b"0" * 16)))
+    assert json.loads(encoded[8:]) == {
         "__metadata__": {
             "format": FORMAT,
             "batch": IDENTITY.key(ids),
@@ -57,6 +63,7 @@ def test_metadata() -> None:
             "dtype": "fp32",
             "model": "a" * 40,
             "data_crc64nvme": "0000000000000abc",
+            "header_crc64nvme": own,
         },
         "layer.0": {"dtype": "F32", "shape": [3, 3], "data_offsets": [0, 36]},
         "layer.7": {"dtype": "F32", "shape": [3, 3], "data_offsets": [36, 72]},
