@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -71,7 +72,7 @@ os.kill({stranger.pid}, 0)
     )
     first, every, parent = outcome.result.strayed
     assert first.startswith(f"SIGTERM to {stranger.pid} (")
-    assert "python -I -c import sys" in first
+    assert f"{Path(sys.executable).name} -I -c import sys" in first
     assert every == "SIGTERM to every process"
     assert parent.startswith("SIGUSR2 to ")
 
