@@ -7,6 +7,7 @@ it takes no part in a verdict.
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -269,4 +270,18 @@ def likely_cause(point: CrashPoint, symptom: Symptom) -> str:
         if symptom in guess.symptoms
         and point.fault in guess.faults
         and guess.operation.search(point.operation)
+    )
+
+
+def likely_causes(shown: Set[tuple[Symptom, Fault]]) -> tuple[str, ...]:
+    """Whatever may be told of these, each once, in the order in which it is tried.
+
+    For people who want to read before they are told; which it is depends on the operation.
+    """
+    return tuple(
+        dict.fromkeys(
+            guess.text
+            for guess in _GUESSES
+            if any(symptom in guess.symptoms and fault in guess.faults for symptom, fault in shown)
+        )
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from checkpoint_contracts.causes import likely_cause
+from checkpoint_contracts.causes import likely_cause, likely_causes
 from checkpoint_contracts.evidence import Evidence, Experiment, Fault, Reference
 from checkpoint_contracts.table import contracts_broken, stages_concerned, symptoms
 from checkpoint_contracts.verdict import Finding, Symptom
@@ -64,6 +64,18 @@ def tabled_findings(
         for experiment in experiments
         for symptom in symptoms(experiment, reference)
         if contract in contracts_broken(symptom, experiment.point.fault)
+    )
+
+
+def causes_told(contract: str) -> tuple[str, ...]:
+    """The likely causes that reports name for this contract, and how to mend each; by the table."""
+    return likely_causes(
+        {
+            (symptom, fault)
+            for symptom in Symptom
+            for fault in Fault
+            if contract in contracts_broken(symptom, fault)
+        }
     )
 
 

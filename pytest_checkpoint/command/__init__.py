@@ -1,0 +1,1 @@
+"""``checkpoint-contracts``: the contracts in words, and a job that has died looked at."""
