@@ -14,9 +14,55 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pytest_checkpoint.tree.capture import capture
+
 _VIRTUAL: Final = (b"/proc/", b"/sys/", b"/dev/pts/")
 _KEPT: Final = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
 """What can hold something of the user's: not sockets, FIFOs, devices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """A directory of which the workspace is a copy: nothing in it may be changed, or added."""
+
+    path: bytes
+    """Its real path."""
+    nodes: frozenset[tuple[int, int]]
+    """(st_dev, st_ino) of all in it, and of itself: it may be reached by other paths too."""
+    hidden: bool
+    """The copy stands under its path."""
+
+    @classmethod
+    def of(cls, path: str, *, hidden: bool) -> Original:
+        """Of a directory, as it stands now; before anything hides it."""
+        nodes = frozenset(capture(Path(path), content=False).identities)
+        return cls(path=os.fsencode(path), nodes=nodes, hidden=hidden)
+
+    def guard(self, path: bytes, status: os.stat_result | None, deed: str) -> None:
+        """Raise :class:`Refused` if ``deed`` would change it; ``status``: of what stands there."""
+        if self.hidden:
+            if path == self.path:
+                raise Refused(
+                    f"the job tried to {deed} {_shown(path)} itself, which is mounted here and "
+                    "cannot go: it was refused; look again with --no-mount, where the copy can"
+                )
+        elif _is_below(path, self.path):
+            self._refuse(deed, _shown(path))
+        if status is not None and (status.st_dev, status.st_ino) in self.nodes:
+            self._refuse(deed, _shown(path))
+
+    def guard_file(self, status: os.stat_result) -> None:
+        """The same of a change of what is open, whatever its name is."""
+        if (status.st_dev, status.st_ino) in self.nodes:
+            self._refuse("change something in", _shown(self.path))
+
+    def _refuse(self, deed: str, shown: str) -> None:
+        raise Refused(
+            f"the job tried to {deed} {shown}, which is not the copy but what was copied: it was "
+            "refused, because nothing there may change; the job has that path from its command "
+            "line or from its state, so it can be looked at only where the copy may be mounted in "
+            "the place of the directory"
+        )
 
 
 class Refused(Exception):
@@ -31,6 +77,8 @@ class Policy:
     allow_outside: tuple[Path, ...] = ()
     created: set[bytes] = field(default_factory=set)
     """Real paths of files and directories that this run created outside."""
+    original: Original | None = None
+    """It is only looked at what a resume would do to a copy of this."""
     receivers: frozenset[int | None] = frozenset()
     """The ports at which the kit itself receives effects, and requests to the object store."""
     reaches_out: bool = False
@@ -38,8 +86,14 @@ class Policy:
 
     def written(self, status: os.stat_result) -> None:
         """Something that is not recorded is about to be changed: a file keeps what a run leaves."""
+        self.changed(status)
         if stat.S_ISREG(status.st_mode) and status.st_nlink:
             self.reaches_out = True
+
+    def changed(self, status: os.stat_result) -> None:
+        """The mode, owner, times or attributes of something that is not recorded will change."""
+        if self.original is not None:
+            self.original.guard_file(status)
 
     def connect(self, host: str, port: int) -> None:
         """Raise :class:`Refused` if the address leaves this machine."""
@@ -53,24 +107,34 @@ class Policy:
         shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         raise Refused(
             f"the job tried to connect to {shown}, which is not this machine: it was refused, "
-            "because the job is run many times; serve what it needs on 127.0.0.1, or allow it with "
-            "--checkpoint-allow-network"
+            f"because {self._reason}; serve what it needs on 127.0.0.1, or allow it with "
+            f"{self._options}allow-network"
         )
 
     def overwrite(self, path: bytes, status: os.stat_result | None, deed: str) -> None:
         """Raise :class:`Refused` if ``deed`` (``truncate`` …) would harm a file of the user's."""
+        if self.original is not None:
+            self.original.guard(path, status, deed)
         if status is None or self._is_own(path) or path.startswith(_VIRTUAL):
             return
         if stat.S_IFMT(status.st_mode) not in _KEPT:
             return
         if any(_is_below(path, os.fsencode(allowed)) for allowed in self.allow_outside):
             return
-        shown = os.fsdecode(path).encode("unicode_escape", "surrogateescape").decode()
         raise Refused(
-            f"the job tried to {deed} {shown}, which existed before and lies outside the "
-            "workspace: it was refused, because the job is run many times; keep such files in "
-            "{workspace} or TMPDIR, or allow it with --checkpoint-allow-outside PATH"
+            f"the job tried to {deed} {_shown(path)}, which existed before and lies outside the "
+            f"workspace: it was refused, because {self._reason}; keep such files in "
+            f"{{workspace}} or TMPDIR, or allow it with {self._options}allow-outside PATH"
         )
+
+    @property
+    def _reason(self) -> str:
+        return "the job is run many times" if self.original is None else "it is only looked at"
+
+    @property
+    def _options(self) -> str:
+        """How the options of the one who asked begin."""
+        return "--checkpoint-" if self.original is None else "--"
 
     def _is_own(self, path: bytes) -> bool:
         """The run made it, or a directory that it lies in."""
@@ -82,6 +146,8 @@ class Policy:
         return True
 
     def note_created(self, path: bytes) -> None:
+        if self.original is not None:
+            self.original.guard(path, None, "create")
         if not path.startswith(_VIRTUAL):
             self.created.add(path)
 
@@ -100,6 +166,10 @@ class Policy:
             for path in self.created
             if b"/__pycache__/" not in path and os.path.lexists(path) and not os.path.isdir(path)
         )
+
+
+def _shown(path: bytes) -> str:
+    return os.fsdecode(path).encode("unicode_escape", "surrogateescape").decode()
 
 
 def _is_below(path: bytes, directory: bytes) -> bool:

@@ -83,6 +83,10 @@ class Request:
     """It is the launcher's: all of its output is kept, not the last part alone."""
     allow_network: bool = False
     allow_outside: tuple[str, ...] = ()
+    copy_of: str | None = None
+    """Real path of a directory of which the workspace is a copy: nothing may change it."""
+    in_place: bool = False
+    """The copy stands in its place: mounted over it, for this execution alone."""
     warm: bool = False
     """Fork it from an interpreter that has its imports loaded, if that is possible."""
 
@@ -133,6 +137,8 @@ class Result:
     refused: tuple[str, str, int, float] | None = None
     """Of an operation that was refused for lack of room, call, normalised path, how often, and
     within how many seconds: of the one that was most often. None: nothing was."""
+    not_in_place: str | None = None
+    """Why the copy could not stand in the place of what it is a copy of: nothing has run."""
     room_again_s: float | None = None
     """Seconds after the first refusal, or the start, when there was room again; None: never."""
     wall_s: float = 0.0

@@ -133,6 +133,10 @@ def _tell(lifeline: socket.socket, answer: bytes) -> None:
 
 
 def _supervise(request: Request, slot: str, lifeline: socket.socket) -> Result:
+    if request.in_place:
+        from pytest_checkpoint.record.in_place import supervise_in_place  # few requests need it
+
+        return supervise_in_place(request, slot, lifeline)
     if request.room is None or not request.room.real:
         return supervise(request, slot, lifeline)
     from pytest_checkpoint.record.room.mounted import supervise_mounted  # few requests need it

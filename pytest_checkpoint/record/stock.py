@@ -12,7 +12,7 @@ from pytest_checkpoint.record.injector import Injector, Trouble
 from pytest_checkpoint.record.journal import Journal
 from pytest_checkpoint.record.kill_switch import KillSwitch
 from pytest_checkpoint.record.marks import MarkFinder
-from pytest_checkpoint.record.policy import Policy
+from pytest_checkpoint.record.policy import Original, Policy
 from pytest_checkpoint.record.receiver.receiver import port_of
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.request import Request
@@ -52,6 +52,7 @@ def take_stock(request: Request, slot: str, spared: Set[int], stack: ExitStack) 
     policy = Policy(
         allow_network=request.allow_network,
         allow_outside=tuple(Path(path) for path in request.allow_outside),
+        original=_original(request),
         receivers=frozenset({port_of(request.receiver), _store_port(request)}) - {None},
     )
     recorder = Recorder(
@@ -71,6 +72,12 @@ def take_stock(request: Request, slot: str, spared: Set[int], stack: ExitStack) 
     stack.callback(recorder.mapped.close)
     stack.callback(recorder.directories.close)
     return recorder
+
+
+def _original(request: Request) -> Original | None:
+    if request.copy_of is None:
+        return None
+    return Original.of(request.copy_of, hidden=request.in_place)
 
 
 def _store_port(request: Request) -> int | None:

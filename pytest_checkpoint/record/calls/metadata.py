@@ -83,6 +83,7 @@ def _change(
         node = recorder.tree.file(before)
         room = room if stat.S_ISREG(before.st_mode) else 0  # others have no such attributes
     if node is None:
+        recorder.policy.changed(before)
         raise PassOn
     shown = recorder.tree.path(node)
     recorder.intend(caller, call, shown, deed=Deed.ATTRIBUTES, node=node, length=room)

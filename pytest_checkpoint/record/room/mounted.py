@@ -95,14 +95,14 @@ def _mount(room: Room, directory: Path) -> None:
     limits = [f"nr_blocks={room.blocks or others}", f"nr_inodes={room.inodes or others}"]
     options = ",".join([*limits, "mode=0700", "huge=never"])
     try:
-        _enter_namespaces()
+        enter_namespaces()
         system.make_mounts_private()
         system.mount_tmpfs(os.fsencode(directory), options)
     except OSError as error:
         raise _NotToBeHad(_NOT_ALLOWED.format(error=error.strerror)) from error
 
 
-def _enter_namespaces() -> None:
+def enter_namespaces() -> None:
     """Of our own: of mounts, and of users where that is not allowed otherwise."""
     server = os.getppid()
     user, group = os.geteuid(), os.getegid()

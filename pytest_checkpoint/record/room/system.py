@@ -17,6 +17,7 @@ NEW_USER: Final = 0x10000000  # CLONE_NEWUSER
 _NO_SETUID: Final = 2
 _NO_DEVICES: Final = 4
 _REMOUNT: Final = 32
+_BIND: Final = 1 << 12
 _RECURSIVE: Final = 1 << 14
 _PRIVATE: Final = 1 << 18
 _DETACH: Final = 2
@@ -77,6 +78,11 @@ def mount_tmpfs(directory: bytes, options: str) -> None:
     """Mount a tmpfs over a directory."""
     flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)
     _check(_libc.mount(b"tmpfs", directory, b"tmpfs", flags, options.encode("ascii")))
+
+
+def mount_again(source: bytes, directory: bytes) -> None:
+    """Let ``directory`` show what ``source`` does, which is a directory too."""
+    _check(_libc.mount(source, directory, None, ctypes.c_ulong(_BIND), None))
 
 
 def widen_tmpfs(directory: bytes) -> None:
