@@ -21,7 +21,7 @@ from pytest_checkpoint.command.inspecting.fates import changes
 from pytest_checkpoint.command.inspecting.footprint import Footprint, footprint, touched
 from pytest_checkpoint.command.inspecting.report import Report
 from pytest_checkpoint.command.inspecting.signs import listed, names_itself, signs
-from pytest_checkpoint.command.inspecting.sizes import files, size
+from pytest_checkpoint.command.inspecting.sizes import duration, files, size
 from pytest_checkpoint.command.inspecting.wanted import Wanted
 from pytest_checkpoint.command.inspecting.writers import writers
 from pytest_checkpoint.errors import HarnessError
@@ -60,7 +60,7 @@ def look(wanted: Wanted, say: Say) -> Report:
         say("checking the copy as it is")
         check_before = looking.check()
         looking.copy_if_touched()
-        say(f"resuming the copy (until {wanted.deadline_s:.0f} s have passed)")
+        say(f"resuming the copy, for {duration(wanted.deadline_s)} at most")
         result, resume = looking.resume()
         after = footprint(client.workspace)
         changed = changes(wanted.real, client.workspace, looking.copied, after)
@@ -131,7 +131,10 @@ class _Looking:
         """None: nobody said where the events file is."""
         if self._wanted.events is None:
             return None
-        return tuple(sorted(acknowledged(lines_of(self._events))))
+        lines = lines_of(self._events)
+        done = acknowledged(lines)
+        names = (line.partition(" ")[2] for line in lines)
+        return tuple(dict.fromkeys(name for name in names if name in done))
 
     def again(self) -> tuple[str, ...]:
         """What the resume started although it had been done."""

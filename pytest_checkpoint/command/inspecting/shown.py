@@ -26,7 +26,7 @@ def as_text(report: Report) -> str:
     parts = (
         ("as it lies there", _before(report)),
         ("the resume", _resume(report)),
-        ("what would be lost", _lost(report)),
+        ("what would be lost or overwritten", _lost(report)),
         ("what else changes", _changed(report)),
         ("what had been done", _acknowledged(report)),
         ("notes", _notes(report)),
@@ -78,7 +78,8 @@ def _plain(value: Any) -> Any:
 def _before(report: Report) -> Iterator[str]:
     yield f"{report.directory}: {files(report.files)}, {size(report.size_bytes)}"
     where = "in the place of the directory" if report.in_place else "at a path of its own"
-    yield f"it was copied, and the copy was looked at {where}"
+    touched = "something touched it meanwhile" if report.disturbed else "nothing there was touched"
+    yield f"it was copied, and the copy was looked at {where}; {touched}"
     yield _check(report.check_before)
 
 
@@ -157,7 +158,7 @@ def _acknowledged(report: Report) -> Iterator[str]:
     yield f"{len(report.acknowledged)} done: {listed(report.acknowledged)}"
     if report.again:
         yield f"would run again: {listed(report.again)}"
-    else:
+    elif report.resume.succeeded:
         yield "none of it would run again"
 
 

@@ -21,4 +21,6 @@ def files(count: int) -> str:
 
 def duration(seconds: float) -> str:
     """``0.4 s``, ``12 min``."""
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    if seconds >= 120:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds:.0f} s"
