@@ -79,7 +79,7 @@ def _before(report: Report) -> Iterator[str]:
     yield f"{report.directory}: {files(report.files)}, {size(report.size_bytes)}"
     where = "in the place of the directory" if report.in_place else "at a path of its own"
     touched = "something touched it meanwhile" if report.disturbed else "nothing there was touched"
-    yield f"it was copied, and the copy was looked at {where}; {touched}"
+    yield f"a copy was looked at, {where}; {touched}"
     yield _check(report.check_before)
 
 
