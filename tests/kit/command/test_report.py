@@ -70,8 +70,8 @@ GOOD = Report(
             {"check_after": ended(3, output="bad sum\n")},
             1,
             (
-                "It does not resume: the resume exits 0, but the check of what it leaves exits 3 and "
-                "says last: bad sum."
+                "It does not resume: the resume exits 0, but the check of what it leaves exits 3 "
+                "and says last: bad sum."
             ),
         ),
         (
@@ -88,24 +88,24 @@ GOOD = Report(
             {"resume": ended(None, timed_out=True, wall_s=600.1), "check_after": None},
             3,
             (
-                "Nothing can be said: the resume had not ended after 10 min, and was ended; give it "
-                "longer by --deadline."
+                "Nothing can be said: the resume had not ended after 10 min, and was ended; give "
+                "it longer by --deadline."
             ),
         ),
         (
             {"check_after": ended(None, problem="it hides")},
             3,
             (
-                "Nothing can be said, since the check of what the resume left was not seen through: it "
-                "hides."
+                "Nothing can be said, since the check of what the resume left was not seen "
+                "through: it hides."
             ),
         ),
         (
             {"disturbed": ("log",)},
             3,
             (
-                "Nothing can be said: something changed /data/run7 meanwhile (log). Look when the job "
-                "is dead."
+                "Nothing can be said: something changed /data/run7 meanwhile (log). Look when the "
+                "job is dead."
             ),
         ),
         ({"resume": ended(1), "check_after": None, "disturbed": ("log",)}, 1, None),
