@@ -32,6 +32,8 @@ class Fate(enum.StrEnum):
     GROWN = "added to"
     """What it held is still its beginning."""
     MODE = "given another mode"
+    AGAIN = "made again, or touched, with the same bytes"
+    """It may have been gone for a while, and with it what it holds."""
     NEW = "new"
 
 
@@ -100,6 +102,8 @@ def _changed(
     fate = _fate(os.path.join(os.fsencode(original), path), os.path.join(os.fsencode(copy), path))
     if fate is None and stat.S_IMODE(now.mode) != stat.S_IMODE(stamp.mode):
         fate = Fate.MODE
+    if fate is None and (now.identity, now.mtime_ns) != (stamp.identity, stamp.mtime_ns):
+        fate = Fate.AGAIN
     return None if fate is None else Changed(path, fate, stamp.size, now.size)
 
 

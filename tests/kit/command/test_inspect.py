@@ -58,6 +58,7 @@ def check():
 
 def writing_check():
     open(f"{workspace}/looked", "a").write("x")
+    say("start 1")
     check()
 
 globals()[sys.argv[1]]()
@@ -118,7 +119,7 @@ def dead(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Dead:
 
 
 def test_one_that_resumes(dead: Dead) -> None:
-    code, out, err = dead.inspect("goes_on")
+    code, out, err = dead.inspect("goes_on", check="writing_check")
     assert code == 0
     assert out.startswith("It resumes: the resume exits 0 after ")
     assert "the check exits 1 and says: only 2 of 4 steps are done\n" in out
