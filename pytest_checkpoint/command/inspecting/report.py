@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from checkpoint_contracts.evidence import Execution
 from checkpoint_contracts.wording import ending
 from pytest_checkpoint.command.exit_codes import ExitCode
-from pytest_checkpoint.command.inspecting.fates import Changed
+from pytest_checkpoint.command.inspecting.fates import LOST, Changed
 from pytest_checkpoint.command.inspecting.signs import listed
-from pytest_checkpoint.command.inspecting.sizes import duration
+from pytest_checkpoint.command.inspecting.sizes import duration, files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +75,16 @@ def verdict(report: Report) -> tuple[ExitCode, str]:
     if report.disturbed:
         what = f"something changed {report.directory} meanwhile ({listed(report.disturbed)})"
         return ExitCode.INCONCLUSIVE, f"Nothing can be said: {what}. Look when the job is dead."
-    return (
-        ExitCode.GOOD,
-        f"It resumes: the resume exits 0 after {duration(resume.wall_s)}, and the check passes.",
-    )
+    good = f"It resumes: the resume exits 0 after {duration(resume.wall_s)}, and the check passes."
+    return ExitCode.GOOD, good + _overwritten(report)
+
+
+def _overwritten(report: Report) -> str:
+    """Where nothing says what was done, this may be all that tells a new start from a resume."""
+    lost = sum(one.fate in LOST for one in report.changed)
+    if not lost:
+        return ""
+    return f" It deletes, cuts short or rewrites {lost} of {files(report.files)}."
 
 
 def _unknown(execution: Execution, what: str) -> str | None:

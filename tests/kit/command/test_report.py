@@ -57,6 +57,14 @@ GOOD = Report(
     [
         ({}, 0, "It resumes: the resume exits 0 after 1.2 s, and the check passes."),
         (
+            {"changed": (Changed(b"a", Fate.CUT, 1, 0), Changed(b"b", Fate.GROWN, 1, 2))},
+            0,
+            (
+                "It resumes: the resume exits 0 after 1.2 s, and the check passes. It deletes, cuts short "
+                "or rewrites 1 of 10 files."
+            ),
+        ),
+        (
             {"resume": ended(1, error_output="a\nValueError: bad.\n"), "check_after": None},
             1,
             "It does not resume: the resume exits 1 and says last: ValueError: bad.",
