@@ -60,8 +60,8 @@ GOOD = Report(
             {"changed": (Changed(b"a", Fate.CUT, 1, 0), Changed(b"b", Fate.GROWN, 1, 2))},
             0,
             (
-                "It resumes: the resume exits 0 after 1.2 s, and the check passes. It deletes, cuts short "
-                "or rewrites 1 of 10 files."
+                "It resumes: the resume exits 0 after 1.2 s, and the check passes. It deletes, "
+                "cuts short or rewrites 1 of 10 files."
             ),
         ),
         (
