@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from checkpoint_contracts import CATALOGUE
+from tests.kit.hooks.conftest import SUBJECT
 
 if TYPE_CHECKING:
     from tests.kit.hooks.conftest import Project
@@ -39,18 +40,22 @@ def tables(project: Project) -> Project:
 @pytest.mark.parametrize(
     ("arguments", "subjects"),
     [
-        ((), {"decorated", "etl", "load"}),
-        ((".",), {"decorated", "etl", "load"}),
-        (("tests",), {"decorated"}),
+        ((), {"decorated", "etl", "load", "rooted"}),
+        ((".",), {"decorated", "etl", "load", "rooted"}),
+        (("tests",), {"decorated", "rooted"}),
         (("pyproject.toml",), {"etl", "load"}),
-        (("pyproject.toml", "tests/test_jobs.py"), {"decorated", "etl", "load"}),
-        (("--deselect", "etl::", "-k", "not decorated"), {"load"}),
+        (("pyproject.toml", "tests/test_jobs.py"), {"decorated", "etl", "load", "rooted"}),
+        (("--deselect", "etl::", "-k", "not decorated"), {"load", "rooted"}),
         (("--checkpoint-replay", f"etl::{CONTRACT}@1.kill", "tests"), {"etl"}),
     ],
 )
 def test_which_are_judged(
     tables: Project, subjects_of: Ids, arguments: tuple[str, ...], subjects: set[str]
 ) -> None:
+    """``rooted`` stands in the conftest of the rootdir."""
+    with (tables.pytester.path / "conftest.py").open("a") as file:
+        file.write(SUBJECT.format(name="rooted", more=""))
+
     result = tables.run("--collect-only", "-q", *arguments)
 
     assert result.ret == 0
