@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path, PurePosixPath
 
 import pytest
 
-from pytest_checkpoint.api import CommandSubject
+from pytest_checkpoint.api import (
+    Bucket,
+    CommandSubject,
+    HeartbeatCommand,
+    HeartbeatFile,
+    Staging,
+)
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.session.pyproject import read_tables
 from pytest_checkpoint.session.tables import KEYS
 from pytest_checkpoint.subject import BucketPlace, HeartbeatSource, StagingPlace, Subject
 
+ROOT = Path(__file__).parents[2]
 IDS = ("state-never-corrupt", "resume-keeps-work")
 HEADER = "[tool.checkpoint-contracts.subjects.etl]"
 COMMANDS = "run = 'true {workspace}'\ncheck = 'true {workspace}'\n"
@@ -238,3 +246,21 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 
     with pytest.raises(UserError, match=r"pyproject\.toml, which may name subjects, cannot be "):
         read_tables(tmp_path)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/subjects.md"])
+def test_the_examples_of_the_documents(tmp_path: Path, page: str) -> None:
+    text = (ROOT / page).read_text()
+    (example,) = re.findall(r"```toml\n(\[tool\.checkpoint-contracts.*?)```", text, re.DOTALL)
+
+    subjects = read(tmp_path, example)
+
+    assert subjects[0].name == "train"
+    assert subjects[0].expected_failures == {"resume-keeps-work": "we load no checkpoints yet"}
+
+
+def test_the_documents_name_every_key() -> None:
+    text = (ROOT / "docs/subjects.md").read_text()
+    for kind in (CommandSubject, HeartbeatFile, HeartbeatCommand, Bucket, Staging):
+        for field in dataclasses.fields(kind):
+            assert f"`{field.name}`" in text

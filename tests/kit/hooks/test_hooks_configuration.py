@@ -126,8 +126,10 @@ def test_the_command_line_beats_it(settings_of: Configured) -> None:
     assert options.time_budget_s == 90
 
 
-def test_every_option_but_that_of_one_session(pytester: pytest.Pytester) -> None:
-    config = pytester.parseconfig()
+def test_every_option_but_that_of_one_session(
+    pytester: pytest.Pytester, plugin_arguments: list[str]
+) -> None:
+    config = pytester.parseconfig(*plugin_arguments)
 
     for flag in command_line.FLAGS:
         if flag in command_line.EXPLORATION:
