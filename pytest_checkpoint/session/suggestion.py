@@ -49,8 +49,7 @@ or in a test module or a conftest.py:
     def {function}():
         return CommandSubject(run={_quoted(run)}, check={_quoted(_CHECK)})
 
-{{workspace}} is the directory that holds all the job's state; the check prints the job's result.
-"""
+{{workspace}} is the directory that holds all the job's state; the check prints the job's result."""
 
 
 def _quoted(text: str) -> str:

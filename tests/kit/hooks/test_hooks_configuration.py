@@ -137,7 +137,7 @@ def test_every_option_but_that_of_one_session(
         else:
             with pytest.raises(ValueError, match="unknown configuration value"):
                 config.getini(flag.key)
-    assert {flag.name for flag in command_line.ONE_SESSION} == {"--checkpoint-replay"}
+    assert "--checkpoint-replay" in {flag.name for flag in command_line.ONE_SESSION}
 
 
 @pytest.mark.parametrize(
