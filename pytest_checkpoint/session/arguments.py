@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import glob
+import os
+import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.session.pyproject import FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +22,20 @@ class Arguments:
     chosen: tuple[tuple[str, str], ...]
     """(subject, contract): pasted ids."""
 
+    def hold(self, file: Path, directory: Path) -> bool:
+        """Whether ``file`` is one of the paths, or lies in the folder that one of them is.
+
+        ``directory``: what they are relative to.
+        """
+        wanted = Path(os.path.realpath(file))
+        return any(wanted.is_relative_to(os.path.realpath(directory / path)) for path in self.paths)
+
 
 def read_arguments(config: pytest.Config, ids: Collection[str]) -> Arguments:
-    """Tell pasted ids (``etl::state-never-corrupt``) from what pytest itself can resolve."""
+    """Tell pasted ids (``etl::state-never-corrupt``) from what pytest itself can resolve.
+
+    Raises UserError for a pyproject.toml that is not the rootdir's.
+    """
     paths: list[str] = []
     chosen: list[tuple[str, str]] = []
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
@@ -27,10 +43,25 @@ def read_arguments(config: pytest.Config, ids: Collection[str]) -> Arguments:
     for argument in config.args:
         pasted = _pasted(argument, config.invocation_params.dir, ids)
         if pasted is None:
+            _refuse_other_pyproject(argument, config.rootpath, config.invocation_params.dir)
             paths.append(argument)
         else:
             chosen.append(pasted)
     return Arguments(tuple(paths), tuple(chosen))
+
+
+def is_file(path: str, file: Path, directory: Path) -> bool:
+    """Whether ``path``, as the user gave it, is ``file``."""
+    return os.path.realpath(directory / path) == os.path.realpath(file)
+
+
+def _refuse_other_pyproject(path: str, rootdir: Path, directory: Path) -> None:
+    given = directory / path
+    if given.name == FILE and given.is_file() and not is_file(path, rootdir / FILE, directory):
+        raise UserError(
+            f"{path}: subjects are read from the rootdir's {FILE}, which is {rootdir / FILE}; "
+            f"for this one, add --rootdir {shlex.quote(str(given.parent))}"
+        )
 
 
 def _pasted(argument: str, directory: Path, ids: Collection[str]) -> tuple[str, str] | None:

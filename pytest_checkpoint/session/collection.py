@@ -9,37 +9,33 @@ import pytest
 
 from checkpoint_contracts import CATALOGUE
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.session.arguments import Arguments
+from pytest_checkpoint.session import pyproject
+from pytest_checkpoint.session.arguments import Arguments, is_file
 from pytest_checkpoint.session.items import ContractItem, Findings, Settles, SubjectNode
 from pytest_checkpoint.session.registration import Declaration
 from pytest_checkpoint.session.settings import Settings
-
-NO_SUBJECT = """\
-no subject found: nothing names a job to judge. Name one by its commands:
-
-    pytest --checkpoint-contracts \\
-        --checkpoint-run 'python job.py {workspace}' \\
-        --checkpoint-check 'cat {workspace}/result.json'
-
-or in a test module or a conftest.py:
-
-    from pytest_checkpoint.api import CommandSubject, checkpoint_subject
-
-    @checkpoint_subject
-    def job():
-        return CommandSubject(
-            run="python job.py {workspace}",
-            check="cat {workspace}/result.json",
-        )
-"""
+from pytest_checkpoint.session.suggestion import how_to_name_one
+from pytest_checkpoint.subject import Subject
 
 
 class SubjectCollection:
-    def __init__(self, settings: Settings, arguments: Arguments, judge: Settles) -> None:
+    def __init__(
+        self, config: pytest.Config, settings: Settings, arguments: Arguments, judge: Settles
+    ) -> None:
+        self._directory = config.invocation_params.dir
+        self._pyproject = config.rootpath / pyproject.FILE
         self._settings = settings
         self._arguments = arguments
         self._judge = judge
         self._findings = Findings()
+        self._left_in_pyproject: list[str] = []
+
+    def places(self) -> list[str]:
+        """What is left to pytest to look into: pyproject.toml itself would be no place for it."""
+        return [path for path in self._arguments.paths if not self._is_pyproject(path)]
+
+    def _is_pyproject(self, path: str) -> bool:
+        return is_file(path, self._pyproject, self._directory)
 
     def node(self, parent: pytest.Collector, obj: object) -> SubjectNode | None:
         """The node of a marked function; None for anything else in a module."""
@@ -69,31 +65,56 @@ class SubjectCollection:
         if not found:
             if session.testsfailed:
                 return []  # pytest reports the errors of collection, which may be why
-            raise UserError(NO_SUBJECT)
+            raise UserError(
+                how_to_name_one(self._pyproject.parent, self._directory, self._left_in_pyproject)
+            )
         subjects = _by_subject(found)
         return self._chosen([item for items in subjects.values() for item in items])
 
     def _nodes_beside_modules(self, session: pytest.Session) -> Iterator[SubjectNode]:
-        """The command form's subject, or those in conftests and plugins."""
+        """The command form's subject, or those in pyproject.toml, in conftests and plugins."""
         if self._settings.subject is not None:
-            yield SubjectNode.from_parent(
-                session,
-                name=self._settings.subject.name,
-                nodeid=self._settings.subject.name,
-                source=self._settings.subject,
-                judge=self._judge,
-                findings=self._findings,
-            )
+            yield self._named(session, self._settings.subject)
             return
+        yield from self._nodes_of_pyproject(session)
         paths = self._arguments.paths
-        if paths and all("::" in path for path in paths):
-            return  # single functions were asked for
+        if paths and all("::" in path or self._is_pyproject(path) for path in paths):
+            return  # single functions, or the tables, were asked for
         for plugin in session.config.pluginmanager.get_plugins():
             if isinstance(plugin, ModuleType):
                 for value in vars(plugin).values():
                     declaration = Declaration.of(value)
                     if declaration is not None:
                         yield self._node(session, declaration)
+
+    def _nodes_of_pyproject(self, session: pytest.Session) -> Iterator[SubjectNode]:
+        for table in pyproject.read_tables(self._pyproject.parent):
+            if self._is_wanted(table):
+                yield self._named(session, table)
+            else:
+                self._left_in_pyproject.append(table.name)
+
+    def _is_wanted(self, table: pyproject.Table) -> bool:
+        """By its name, by a path, or as all are where there is no path."""
+        arguments, replay = self._arguments, self._settings.replay
+        named = {subject for subject, _ in arguments.chosen}
+        if replay is not None:
+            named.add(replay.subject)
+        return (
+            not arguments.paths
+            or table.name in named
+            or arguments.hold(self._pyproject, self._directory)
+        )
+
+    def _named(self, session: pytest.Session, source: Subject | pyproject.Table) -> SubjectNode:
+        return SubjectNode.from_parent(
+            session,
+            name=source.name,
+            nodeid=source.name,
+            source=source,
+            judge=self._judge,
+            findings=self._findings,
+        )
 
     def _node(self, parent: pytest.Collector, declaration: Declaration) -> SubjectNode:
         return SubjectNode.from_parent(
@@ -136,8 +157,8 @@ def _by_subject(items: Sequence[ContractItem]) -> dict[str, list[ContractItem]]:
         elif item.subject != subjects[name][0].subject:
             raise UserError(
                 f"two different subjects are called {name!r}: {first.place} and "
-                f"{item.node.place}; give one of them another name: "
-                "@checkpoint_subject(name=...)"
+                f"{item.node.place}; give one of them another name (a function's is "
+                "@checkpoint_subject(name=...))"
             )
     return subjects
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 
@@ -32,6 +33,15 @@ class Flag:
     @property
     def dest(self) -> str:
         return self.name.removeprefix("--").replace("-", "_")
+
+    @property
+    def key(self) -> str:
+        """In pytest's configuration: ``checkpoint_time_budget``."""
+        return self.dest
+
+    @property
+    def is_path(self) -> bool:
+        return self.metavar in ("PATH", "DIR")
 
 
 def _value(name: str, metavar: str, text: str) -> Flag:
@@ -98,10 +108,21 @@ EXPLORATION: tuple[Flag, ...] = (
     _value("self-check", "N", "real kills per subject that test the recording; default 5"),
     _value("restart-ratio", "RATIO", "share of a whole run that counts as starting over: 0.9"),
     _value("tolerate", "WHAT", "'inconclusive': show such a verdict as skipped, not failed"),
+)
+"""How subjects are judged; each may stand in pytest's configuration too, as ``Flag.key``."""
+
+ONE_SESSION: tuple[Flag, ...] = (
     _value("replay", "ID", "crash one kept state again: SUBJECT::CONTRACT@OP.VARIANT"),
 )
+"""What only this session is to do: senseless in a configuration."""
 
-FLAGS: tuple[Flag, ...] = COMMAND_FORM + EXPLORATION
+FLAGS: tuple[Flag, ...] = COMMAND_FORM + EXPLORATION + ONE_SESSION
+
+_KEY_TYPES: dict[Kind, Literal["string", "linelist", "bool"]] = {
+    Kind.VALUE: "string",
+    Kind.LIST: "linelist",
+    Kind.SWITCH: "bool",
+}
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -123,6 +144,8 @@ def add_options(parser: pytest.Parser) -> None:
             )
         else:
             group.addoption(flag.name, metavar=flag.metavar, help=flag.help)
+    for flag in EXPLORATION:
+        parser.addini(flag.key, f"{flag.name}, if it is not given", _KEY_TYPES[flag.kind], None)
 
 
 def asked_for(config: pytest.Config) -> bool:
@@ -131,7 +154,7 @@ def asked_for(config: pytest.Config) -> bool:
 
 
 def given(config: pytest.Config, flags: Sequence[Flag] = FLAGS) -> Iterator[tuple[Flag, list[str]]]:
-    """Those of ``flags`` that the user gave, each with its raw values (a switch has none)."""
+    """Those of ``flags`` on the command line, each with its raw values (a switch has none)."""
     for flag in flags:
         raw = config.getoption(flag.dest)
         if flag.kind is Kind.SWITCH and raw:

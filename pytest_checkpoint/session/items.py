@@ -11,6 +11,7 @@ import pytest
 from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.contract import Contract
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.session.pyproject import Table
 from pytest_checkpoint.session.registration import Declaration, declared
 from pytest_checkpoint.subject import Subject
 
@@ -35,7 +36,7 @@ class SubjectNode(pytest.Collector):
     def __init__(
         self,
         *,
-        source: Declaration | Subject,
+        source: Declaration | Table | Subject,
         judge: Settles,
         findings: Findings,
         **node: Any,
@@ -47,12 +48,15 @@ class SubjectNode(pytest.Collector):
 
     @property
     def place(self) -> str:
-        return self.source.place if isinstance(self.source, Declaration) else "--checkpoint-run"
+        return "--checkpoint-run" if isinstance(self.source, Subject) else self.source.place
 
     def subject(self, ids: Collection[str]) -> Subject:
         if isinstance(self.source, Subject):
             return self.source
-        return declared(self.source, self.config.invocation_params.dir, ids)
+        working_directory = self.config.invocation_params.dir
+        if isinstance(self.source, Table):
+            return self.source.subject(working_directory, ids)
+        return declared(self.source, working_directory, ids)
 
     def collect(self) -> Iterator[pytest.Item]:
         try:

@@ -27,10 +27,10 @@ def register(config: pytest.Config) -> None:
     """Validate the options and take over the session. Raises pytest.UsageError."""
     try:
         settings = read_settings(config, contract_ids())
+        arguments = read_arguments(config, contract_ids())
     except UserError as mistake:
         raise pytest.UsageError(str(mistake)) from None
     register_markers(config)
-    arguments = read_arguments(config, contract_ids())
     config.pluginmanager.register(
         ContractSession(config, settings, arguments), "checkpoint-contracts-session"
     )
@@ -42,7 +42,7 @@ class ContractSession:
         self._settings = settings
         self._arguments = arguments
         self._collection = SubjectCollection(
-            settings, arguments, Judge(config, settings, arguments)
+            config, settings, arguments, Judge(config, settings, arguments)
         )
         self._rows: list[Row] = []
         self._mistakes: dict[str, None] = {}
@@ -56,8 +56,10 @@ class ContractSession:
         """Leave to pytest only what it can resolve. Late: xdist hands the arguments on first."""
         if self._settings.subject is not None:
             session.config.args = []
+        elif self._arguments.paths:
+            session.config.args = self._collection.places()
         elif self._arguments.chosen:
-            session.config.args = list(self._arguments.paths) or places_to_look(session.config)
+            session.config.args = places_to_look(session.config)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(

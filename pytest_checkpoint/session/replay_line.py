@@ -11,6 +11,7 @@ import pytest
 
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.session import command_line
+from pytest_checkpoint.session.given import all_given
 
 _OPTION = "--checkpoint-replay"
 _TARGET = re.compile(
@@ -49,16 +50,19 @@ class ReplayTarget:
 
 
 def replay_command(config: pytest.Config, paths: Sequence[str], target: ReplayTarget) -> str:
-    """A line for a shell, complete: all that the user gave that decides what is replayed."""
+    """A line for a shell, complete: all that the user gave that decides what is replayed.
+
+    What a configuration says is spelled out: the line is good where that has changed, too.
+    """
     words = ["pytest", command_line.MASTER]
     words += _passed_on(config.invocation_params.args)
-    for flag, values in command_line.given(config):
-        if flag.name == _OPTION:
+    for given in all_given(config):
+        if given.flag.name == _OPTION:
             continue
-        if flag.kind is command_line.Kind.SWITCH:
-            words.append(flag.name)
-        for value in values:
-            words += _option(flag.name, value)
+        if given.flag.kind is command_line.Kind.SWITCH:
+            words.append(given.flag.name)
+        for value in given.values:
+            words += _option(given.flag.name, value)
     words += _option(_OPTION, str(target))
     return shlex.join([*words, *paths])
 

@@ -22,6 +22,7 @@ from pytest_checkpoint.session import (
     quantities,
     stagings,
 )
+from pytest_checkpoint.session.given import Given, all_given
 from pytest_checkpoint.session.registration import validated
 from pytest_checkpoint.session.replay_line import ReplayTarget
 from pytest_checkpoint.states.power_loss.models import Model
@@ -39,20 +40,23 @@ class Settings:
 
 def read_settings(config: pytest.Config, ids: Collection[str]) -> Settings:
     """``ids``: the contracts that exist."""
-    given = {flag.name: values for flag, values in command_line.given(config)}
+    given = {one.flag.name: one for one in all_given(config)}
     working_directory = config.invocation_params.dir
-    tolerate = given.get("--checkpoint-tolerate", [""])[0]
-    if tolerate not in {"", "inconclusive"}:
-        raise UserError(f"--checkpoint-tolerate {tolerate!r}: only 'inconclusive' can be tolerated")
     replay = given.get("--checkpoint-replay")
     settings = Settings(
         options=_options(config.rootpath, working_directory, given),
         subject=_command_form(given, working_directory, ids),
-        tolerate_inconclusive=tolerate == "inconclusive",
-        replay=ReplayTarget.parse(replay[0], ids) if replay else None,
+        tolerate_inconclusive=_tolerates(given.get("--checkpoint-tolerate")),
+        replay=ReplayTarget.parse(replay.value, ids) if replay else None,
     )
     _agree(settings)
     return settings
+
+
+def _tolerates(given: Given | None) -> bool:
+    if given is not None and given.value not in {"", "inconclusive"}:
+        raise UserError(f"{given.said} {given.value!r}: only 'inconclusive' can be tolerated")
+    return given is not None and given.value == "inconclusive"
 
 
 def _agree(settings: Settings) -> None:
@@ -64,7 +68,7 @@ def _agree(settings: Settings) -> None:
         )
 
 
-def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[str]]) -> Options:
+def _options(rootdir: Path, working_directory: Path, given: Mapping[str, Given]) -> Options:
     def directory(option: str, text: str) -> Path:
         return _directory(option, working_directory / text)
 
@@ -86,18 +90,18 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, list[st
         "--checkpoint-s3-endpoint": ("s3_endpoint", buckets.endpoint),
     }
     values: dict[str, Any] = {
-        field: read(option, given[option][0])
+        field: read(given[option].said, given[option].value)
         for option, (field, read) in readers.items()
         if option in given
     }
     keep_tmpdir = "--checkpoint-keep-tmpdir" in given
-    outside = given.get("--checkpoint-allow-outside", [])
+    outside = given.get("--checkpoint-allow-outside")
     return Options(
         rootdir=rootdir,
         exhaustive="--checkpoint-exhaustive" in given,
         fresh="--checkpoint-fresh" in given,
         allow_network="--checkpoint-allow-network" in given,
-        allow_outside=tuple(_outside(working_directory, path) for path in outside),
+        allow_outside=_outside(working_directory, outside) if outside else (),
         keep_tmpdir=keep_tmpdir,
         **values,
     )
@@ -137,17 +141,19 @@ def _directory(option: str, path: Path) -> Path:
     return path
 
 
-def _outside(working_directory: Path, text: str) -> Path:
-    if not text:
-        raise UserError("--checkpoint-allow-outside needs a path")
-    return Path(os.path.abspath(working_directory / text))
+def _outside(working_directory: Path, given: Given) -> tuple[Path, ...]:
+    if not all(given.values):
+        raise UserError(f"{given.said} needs a path")
+    return tuple(Path(os.path.abspath(working_directory / text)) for text in given.values)
 
 
 def _command_form(
-    given: Mapping[str, list[str]], working_directory: Path, ids: Collection[str]
+    given: Mapping[str, Given], working_directory: Path, ids: Collection[str]
 ) -> Subject | None:
     parts = {
-        flag.name: given[flag.name] for flag in command_line.COMMAND_FORM if flag.name in given
+        flag.name: given[flag.name].values
+        for flag in command_line.COMMAND_FORM
+        if flag.name in given
     }
     if not parts:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ import pytest
 from checkpoint_contracts import CATALOGUE
 from pytest_checkpoint.phases.deadlines import Deadlines
 from tests.acceptance.sessions import (
+    KEEPS_WORK,
     NEVER_CORRUPT,
     PYTHON,
     RESUME_EQUALS,
@@ -24,6 +26,7 @@ SOUND = "[ -e a ] || { printf A > a.tmp; mv a.tmp a; }"
 IN_PLACE = "[ -e a ] || printf A > a"
 """Empty after its first operation, and taken for done; a write of one byte cannot be torn."""
 CHECK = "cat {workspace}/a"
+WHOLE_OUTPUTS = "no-partial-under-final-name"
 
 IMPORT = "from pytest_checkpoint.api import CommandSubject, checkpoint_subject\n"
 
@@ -241,6 +244,47 @@ def test_two_subjects_in_one_session(workplace: Workplace) -> None:
     assert session.failed("two") == {RESUME_EQUALS}
     assert {path.name for path in session.kept.iterdir()} == {".gitignore", "one", "two"}
     assert "2 subjects, 5 operations, 7 unique crash states explored" in session.lines
+
+
+def test_two_subjects_in_pyproject(workplace: Workplace) -> None:
+    """With an option in the same file; a decorated subject is judged beside them."""
+    run = workplace.shell("[ -e a ] || { cp input b.tmp; mv b.tmp a; }", "copy.sh")
+    workplace.write(
+        "pyproject.toml",
+        f"""
+[tool.pytest.ini_options]
+checkpoint_max_states = 50
+
+[tool.checkpoint-contracts.subjects.copier]
+run = {json.dumps(run)}
+check = ["cat", "{{workspace}}/a"]
+setup = {json.dumps(workplace.shell("printf B > input", "setup.sh"))}
+outputs = ["a"]
+not_applicable = {{ {NEVER_CORRUPT} = "it is a toy" }}
+
+[tool.checkpoint-contracts.subjects."in place"]
+run = {json.dumps(workplace.shell(IN_PLACE, "in_place.sh"))}
+check = "{CHECK}"
+
+[tool.checkpoint-contracts.subjects."in place".expected_failures]
+{KEEPS_WORK} = "it is as short as can be"
+""",
+    )
+    workplace.write("test_jobs.py", IMPORT + declaration("job", workplace.shell(SOUND)))
+
+    session = workplace.judge()
+
+    assert session.ret == 1
+    assert {item.subject for item in session.items.values()} == {"copier", "in place", "job"}
+    assert session.failed("job") == session.failed("copier") == set()
+    assert session.verdicts("copier")[RESUME_EQUALS] == "passed"
+    assert session.verdicts("copier")[WHOLE_OUTPUTS] == "passed"
+    assert session.item(NEVER_CORRUPT, "copier").text == "not applicable: it is a toy"
+    assert session.failed("in place") == {RESUME_EQUALS}
+    assert session.item(KEEPS_WORK, "in place").text.startswith(f"{KEEPS_WORK} is not applicable ")
+    replay = session.item(RESUME_EQUALS, "in place").properties["replay"]
+    assert "--checkpoint-max-states 50" in replay
+    assert replay.endswith(f" --checkpoint-replay 'in place::{RESUME_EQUALS}@1.kill'")
 
 
 def test_the_id_of_a_failed_line_runs_just_that(workplace: Workplace) -> None:
