@@ -21,6 +21,7 @@ from typing import TypeVar, overload
 
 __all__ = [
     "Bucket",
+    "CallableSubject",
     "CommandSubject",
     "HeartbeatCommand",
     "HeartbeatFile",
@@ -33,6 +34,10 @@ SUBJECT_ATTRIBUTE = "__checkpoint_subject__"
 
 CommandLine = str | Sequence[str]
 """One string, split as a shell would, or a list of arguments. No shell runs it."""
+JobFunction = Callable[..., object]
+"""Takes the workspace, a ``pathlib.Path``, as its last positional argument. It stands at the top
+level of its module; ``functools.partial`` of such a one may give it numbers, strings, bytes, paths,
+and lists, tuples and dicts of these first."""
 
 
 @dataclass(frozen=True)
@@ -91,28 +96,9 @@ class Staging:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommandSubject:
-    """A job that is run, resumed and checked by commands.
+class _Promises:
+    """What a subject may declare, however its job is started."""
 
-    ``{workspace}`` in them is replaced by the directory that holds all the job's state; they are
-    started where pytest was. What is wrong with any of this is told when the subject is
-    collected, in a sentence, before anything runs.
-    """
-
-    run: CommandLine
-    """Does the job in ``{workspace}``."""
-    check: CommandLine
-    """Exits 0 and prints the job's result, in canonical form."""
-    resume: CommandLine | None = None
-    """Goes on after a crash; None: the same as ``run``."""
-    setup: CommandLine | None = None
-    """Fills the workspace before each fresh run."""
-    changed: Collection[CommandLine] = ()
-    """The job with its pipeline changed (a stage renamed, moved, given other parameters or input),
-    a command each: they resume what the original began, and run in a fresh workspace too."""
-    handoff: CommandLine | None = None
-    """What tells a reader what is done and what is next, as JSON: a path in the workspace, or, with
-    ``{workspace}`` in it or as a list, a command that prints it."""
     heartbeat: HeartbeatFile | HeartbeatCommand | None = None
     """What shows from outside that the job lives."""
     s3: Bucket | None = None
@@ -134,6 +120,55 @@ class CommandSubject:
     """How often resume may be started after one crash."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CommandSubject(_Promises):
+    """A job that is run, resumed and checked by commands.
+
+    ``{workspace}`` in them is replaced by the directory that holds all the job's state; they are
+    started where pytest was. What is wrong with any of this is told when the subject is
+    collected, in a sentence, before anything runs.
+    """
+
+    run: CommandLine
+    """Does the job in ``{workspace}``."""
+    check: CommandLine
+    """Exits 0 and prints the job's result, in canonical form."""
+    resume: CommandLine | None = None
+    """Goes on after a crash; None: the same as ``run``."""
+    setup: CommandLine | None = None
+    """Fills the workspace before each fresh run."""
+    changed: Collection[CommandLine] = ()
+    """The job with its pipeline changed (a stage renamed, moved, given other parameters or input),
+    a command each: they resume what the original began, and run in a fresh workspace too."""
+    handoff: CommandLine | None = None
+    """What tells a reader what is done and what is next, as JSON: a path in the workspace, or, with
+    ``{workspace}`` in it or as a list, a command that prints it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallableSubject(_Promises):
+    """A job that is run, resumed and checked by functions of the workspace.
+
+    Each is called in a process of its own, which imports the function's file by its path; pytest
+    itself is never forked. A function that raises has failed, what it returns matters where that is
+    said. What is wrong with any of this is told when the subject is collected, in a sentence.
+    """
+
+    run: JobFunction
+    """Does the job."""
+    check: JobFunction
+    """Returns the job's result, or raises. Two results are the same if they are so as JSON with
+    sorted keys, where sets are sorted lists, and what JSON does not know is its ``repr``."""
+    resume: JobFunction | None = None
+    """Goes on after a crash; None: the same as ``run``."""
+    setup: JobFunction | None = None
+    """Fills the workspace before each fresh run."""
+    changed: Collection[JobFunction | CommandLine] = ()
+    """As of a :class:`CommandSubject`; functions, or commands."""
+    handoff: JobFunction | CommandLine | None = None
+    """As of a :class:`CommandSubject`; or a function that returns it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """What the decorator leaves on the function."""
@@ -141,7 +176,7 @@ class Mark:
     name: str
 
 
-SubjectFunction = TypeVar("SubjectFunction", bound=Callable[[], CommandSubject])
+SubjectFunction = TypeVar("SubjectFunction", bound=Callable[[], CommandSubject | CallableSubject])
 
 
 @overload
@@ -153,7 +188,7 @@ def checkpoint_subject(
 def checkpoint_subject(
     name: SubjectFunction | str | None = None,
 ) -> SubjectFunction | Callable[[SubjectFunction], SubjectFunction]:
-    """Mark a function without arguments, which returns a :class:`CommandSubject`, as a subject.
+    """Mark a function without arguments, which returns a subject of one of the two kinds.
 
     Used as ``@checkpoint_subject`` (the function's name is the subject's) or as
     ``@checkpoint_subject(name="etl")``. The function is called only under
@@ -173,7 +208,7 @@ def _marked(function: SubjectFunction, name: str | None) -> SubjectFunction:
     if not isinstance(given, FunctionType):
         raise TypeError(
             "@checkpoint_subject stands on a function without arguments that returns a "
-            f"CommandSubject, not on {given!r}"
+            f"CommandSubject or a CallableSubject, not on {given!r}"
         )
     setattr(given, SUBJECT_ATTRIBUTE, Mark(given.__name__ if name is None else name))
     return function

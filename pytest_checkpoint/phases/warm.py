@@ -19,6 +19,7 @@ from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.cost import cpu_comparable, scale_of
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Fault, Reference
 from checkpoint_contracts.replay import hold
+from pytest_checkpoint.callables.reference import is_callable_command
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control, set_up
@@ -71,7 +72,8 @@ def try_warm(
     if bench.options.fresh or states < FEWEST_STATES:
         return COLD
     progress.phase("trying warm starts")
-    if control.reference.run.wall_s >= _LONG_S:
+    # What a function's file imports cannot be read off the program that calls it.
+    if control.reference.run.wall_s >= _LONG_S or is_callable_command(bench.subject.run):
         set_up(bench)
         bench.learn_imports()
         set_up(bench)

@@ -12,9 +12,9 @@ from typing import cast
 
 from checkpoint_contracts.changed_pipeline import VARIANTS
 from checkpoint_contracts.handoff import HANDOFF
-from pytest_checkpoint.api import SUBJECT_ATTRIBUTE, CommandSubject, Mark
+from pytest_checkpoint.api import SUBJECT_ATTRIBUTE, CallableSubject, CommandSubject, Mark
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.session import buckets, commands, heartbeats, stagings
+from pytest_checkpoint.session import buckets, callables, commands, heartbeats, stagings
 from pytest_checkpoint.subject import Subject
 
 KNOWN_CAPABILITIES = (
@@ -71,8 +71,12 @@ def declared(declaration: Declaration, working_directory: Path, ids: Collection[
         given = declaration.function()
     except Exception as error:
         raise UserError(f"{who}: its function raised {type(error).__name__}: {error}") from error
+    if isinstance(given, CallableSubject):
+        given = callables.by_commands(who, given)
     if not isinstance(given, CommandSubject):
-        raise UserError(f"{who}: its function must return a CommandSubject, not {given!r}")
+        raise UserError(
+            f"{who}: its function must return a CommandSubject or a CallableSubject, not {given!r}"
+        )
     return validated(
         given,
         name=declaration.name,

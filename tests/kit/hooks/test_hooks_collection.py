@@ -211,7 +211,7 @@ MISTAKES = {
         " expected_failures={'nonsense': 'why'})"
     ),
     "its function raised TypeError: ": "CommandSubject(run='true {workspace}')",
-    "its function must return a CommandSubject, not 3": "3",
+    "its function must return a CommandSubject or a CallableSubject, not 3": "3",
 }
 
 
