@@ -7,6 +7,7 @@ from types import FunctionType
 import pytest
 
 from pytest_checkpoint.api import SUBJECT_ATTRIBUTE
+from pytest_checkpoint.fixtures import plugin as fixtures
 from pytest_checkpoint.session import command_line
 
 
@@ -15,6 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(fixtures, "checkpoint-contracts-fixtures")
     if not command_line.asked_for(config):
         command_line.refuse_strays(config)
         return

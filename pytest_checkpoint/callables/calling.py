@@ -58,8 +58,13 @@ def _try(function: Callable[[], object], process: int) -> None:
     except Exception as error:  # noqa: BLE001 - told to whoever asked, whatever it is
         traceback.print_exc()
         if os.getpid() == process:
-            told = {"type": _name_of(type(error)), "text": str(error)}
-            _tell(1, OUTCOME + json.dumps({**told, "errno": getattr(error, "errno", None)}))
+            number = getattr(error, "errno", None)
+            told = {
+                "type": _name_of(type(error)),
+                "text": str(error),
+                "errno": number if isinstance(number, int) else None,
+            }
+            _tell(1, f"{OUTCOME}{json.dumps(told)}\n")
         sys.exit(1)
 
 

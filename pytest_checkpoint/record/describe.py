@@ -70,6 +70,11 @@ _VERBS: Final = {
 """System call → what to call it, where its name is not good enough."""
 
 
+def verb_of(call: str) -> str:
+    """What people call a system call: ``write`` for ``pwrite64``."""
+    return _VERBS.get(call, call)
+
+
 def describe(operation: Operation) -> str:
     """One operation for people: ``write state.json (4096 bytes at 0)``, ``event "done 3"``."""
     asked = operation.effects[0] if operation.effects else None

@@ -111,6 +111,14 @@ def planned_errors(
     return needed, others
 
 
+def planned_with(operations: Sequence[Operation], error: int) -> list[PlannedFault]:
+    """This errno, at every operation that can fail and has not."""
+    run = _Run(operations)
+    return [
+        _planned(run, one, _Way(error)) for one in operations if injectable(one) and not one.error
+    ]
+
+
 def count_of(operations: Sequence[Operation], closes: Sequence[Operation]) -> int:
     """How many there are in all."""
     needed, others = planned_errors(operations, closes, exhaustive=True)

@@ -89,6 +89,25 @@ def planned_rooms(
     return needed, list(further.values()), total
 
 
+def every_room(
+    recording: Recording, unit: str, *, error: int, real: bool, most: int
+) -> list[tuple[PlannedFault, int]]:
+    """One at every boundary of a unit, ``room`` or ``inodes``, with the step that it refuses first.
+
+    Of more than ``most`` boundaries an even choice, the ends among them.
+
+    On a real file system a boundary of nothing at all is left out: there is none of that size.
+    """
+    rises = block_rises(recording) if unit == "room" else inode_rises(recording)
+    places = [(rise, one) for rise in rises for one in rise.boundaries if one > 0 or not real]
+    kept = sorted(spread(len(places))[:most])
+    ending = REAL if real else _EDQUOT if error == errno.EDQUOT else ""
+    return [
+        (_planned(recording, unit, *places[index], ending), places[index][0].operation.step)
+        for index in kept
+    ]
+
+
 def find_room(recording: Recording, variant: str) -> PlannedFault | None:
     """The one of this variant; None: the recording has no such boundary."""
     unit, boundary, ending = _parts(variant)
