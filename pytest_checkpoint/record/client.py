@@ -229,7 +229,7 @@ def environment(slot: SlotClient, *, keep_tmpdir: bool) -> dict[str, str]:
         inherited[EFFECTS_URL] = f"http://{RECEIVER}:{slot.port}/"
         inherited[EFFECTS_FILE] = str(slot.effects)
     if slot.store_port:
-        inherited = _with_store(inherited, slot.store_port)
+        inherited = with_store(inherited, slot.store_port)
     if slot.port or slot.store_port:
         for name in ("no_proxy", "NO_PROXY"):  # a proxy cannot reach it, and is not to
             others = inherited.get(name)
@@ -242,7 +242,7 @@ def store_url(port: int) -> str:
     return f"http://{RECEIVER}:{port}"
 
 
-def _with_store(inherited: dict[str, str], port: int) -> dict[str, str]:
+def with_store(inherited: Mapping[str, str], port: int) -> dict[str, str]:
     """Where the object store is. Nothing of the user's own accounts is left: no job needs them."""
     told = {name: value for name, value in inherited.items() if name not in _OWN_ACCOUNT}
     return told | {"AWS_ENDPOINT_URL": store_url(port), **_TOLD}

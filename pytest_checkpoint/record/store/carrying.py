@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -33,7 +34,10 @@ from pytest_checkpoint.record.store.holding import (
     upload_headers,
 )
 from pytest_checkpoint.record.store.http import Answer, Malformed
+from pytest_checkpoint.record.store.requests import StoreRequest
+from pytest_checkpoint.tree.image import printable
 
+_CUT_OFF: Final = frozenset({Kind.RESET_BEFORE, Kind.RESET_IN_BODY})
 _NUMBER: Final = re.compile(rb"<PartNumber>\s*(\d+)\s*</PartNumber>")
 
 
@@ -49,6 +53,23 @@ class Carried:
     """What the store holds otherwise now."""
     fired: bool = False
     """The fault has shown."""
+
+    def noted(self, step: int, at_s: float, fault: StoreFault | None) -> StoreRequest:
+        """For the log of what was asked."""
+        asked = self.asked
+        cut_off = fault is not None and fault.kind in _CUT_OFF
+        return StoreRequest(
+            step=step,
+            method=asked.method,
+            operation=asked.operation,
+            path=printable(asked.path),
+            key=asked.key,
+            size=len(asked.body),
+            sha256=sha256(asked.body).hexdigest() if asked.body and not cut_off else "",
+            status=self.answer.status if self.answer is not None else 0,
+            at_s=at_s,
+            fault=fault.kind.value if fault is not None and self.fired else "",
+        )
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ import enum
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, Final, Self
 
 from pytest_checkpoint.record.describe import normalized
@@ -84,6 +85,8 @@ class StoreFault:
     """``PutObject`` …, see :attr:`Asked.operation`; empty: any."""
     path: str = ""
     """Normalised, as in :class:`~pytest_checkpoint.record.faults.Identity`; empty: any."""
+    key: str = ""
+    """A glob of keys, ``*`` matching ``/`` too; empty: any, and requests about the bucket."""
     occurrence: int = 1
     """Which of the requests that it may hit is the first, from 1."""
     times: int | None = 1
@@ -112,6 +115,8 @@ class StoreFault:
         if self.method not in ("", asked.method) or self.operation not in ("", asked.operation):
             return False
         if self.path and self.path != identity_path(asked.path):
+            return False
+        if self.key and not fnmatchcase(asked.key, self.key):
             return False
         return self.kind in _ANY or _can(self.kind, asked)
 
@@ -158,6 +163,11 @@ class Faults:
 
     def __post_init__(self) -> None:
         self._met = [0] * len(self.faults)
+
+    def add(self, fault: StoreFault) -> None:
+        """From the next request on; another thread may be asking :meth:`hit` meanwhile."""
+        self._met.append(0)
+        self.faults = [*self.faults, fault]
 
     def hit(self, asked: Asked) -> StoreFault | None:
         """The first that hits this request, whose head has just arrived; all count it."""

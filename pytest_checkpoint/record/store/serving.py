@@ -7,7 +7,6 @@ import socket
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 
 from pytest_checkpoint.record.caller import Caller
@@ -20,15 +19,12 @@ from pytest_checkpoint.record.slot import bodies_of, store_of
 from pytest_checkpoint.record.store.asked import Asked
 from pytest_checkpoint.record.store.bodies import Bodies
 from pytest_checkpoint.record.store.carrying import Carried, Carrier
-from pytest_checkpoint.record.store.faults import Faults, Kind, StoreFault
+from pytest_checkpoint.record.store.faults import Faults, StoreFault
 from pytest_checkpoint.record.store.holding import Holding
 from pytest_checkpoint.record.store.proxy import Proxy
 from pytest_checkpoint.record.store.requests import StoreRequest
 from pytest_checkpoint.record.store.upstream import Upstream
 from pytest_checkpoint.record.tracked import OBJECTS
-from pytest_checkpoint.tree.image import printable
-
-_CUT_OFF = frozenset({Kind.RESET_BEFORE, Kind.RESET_IN_BODY})
 
 
 @dataclass(slots=True)
@@ -91,21 +87,9 @@ class _Serving:
     def _note(self, caller: Caller, carried: Carried, fault: StoreFault | None) -> None:
         asked, recorder = carried.asked, self.recorder
         status = carried.answer.status if carried.answer is not None else 0
-        cut_off = fault is not None and fault.kind in _CUT_OFF
-        self.log.requests.append(
-            StoreRequest(
-                step=recorder.step + 1 if recorder is not None else 0,
-                method=asked.method,
-                operation=asked.operation,
-                path=printable(asked.path),
-                key=asked.key,
-                size=len(asked.body),
-                sha256=sha256(asked.body).hexdigest() if asked.body and not cut_off else "",
-                status=status,
-                at_s=time.monotonic() - self.log.started,
-                fault=fault.kind.value if fault is not None and carried.fired else "",
-            )
-        )
+        step = recorder.step + 1 if recorder is not None else 0
+        at_s = time.monotonic() - self.log.started
+        self.log.requests.append(carried.noted(step, at_s, fault))
         if recorder is not None:
             if carried.fired:
                 recorder.will_fire()

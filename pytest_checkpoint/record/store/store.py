@@ -89,7 +89,7 @@ class Store:
                     f"the bucket {access.bucket!r} can be neither made nor used ({made.status}): "
                     f"{made.body[:200].decode(errors='replace')}"
                 )
-            if not access.embedded and (held := _keys(upstream, access)):
+            if not access.embedded and (held := keys(upstream, access)):
                 raise HarnessError(
                     f"s3://{access.bucket}/{access.prefix} at {self.wanted.endpoint} holds "
                     f"{held[0]!r}: a job that is run a thousand times needs a place of its own; "
@@ -125,18 +125,18 @@ class Store:
     def _empty(self, access: Access) -> None:
         upstream = Upstream(access)
         try:
-            for key in _keys(upstream, access):
+            for key in keys(upstream, access):
                 upstream.ask("DELETE", key)
-            for key, upload in _uploads(upstream, access):
+            for key, upload in uploads(upstream, access):
                 upstream.ask("DELETE", key, {"uploadId": upload})
-            if self._made_bucket and not _keys(upstream, access):
+            if self._made_bucket and not keys(upstream, access):
                 upstream.ask("DELETE")
         finally:
             upstream.close()
 
 
-def _keys(upstream: Upstream, access: Access) -> list[str]:
-    """All that lie in what is ours."""
+def keys(upstream: Upstream, access: Access) -> list[str]:
+    """Of all objects that lie in what is ours."""
     found: list[str] = []
     query = {"list-type": "2", "prefix": access.prefix}
     while True:
@@ -154,7 +154,8 @@ def _keys(upstream: Upstream, access: Access) -> list[str]:
         query["continuation-token"] = token[0]
 
 
-def _uploads(upstream: Upstream, access: Access) -> list[tuple[str, str]]:
+def uploads(upstream: Upstream, access: Access) -> list[tuple[str, str]]:
+    """Key and id of all multipart uploads there that were neither completed nor aborted."""
     answer = upstream.ask("GET", query={"uploads": "", "prefix": access.prefix})
     if answer.status != HTTPStatus.OK:
         return []
