@@ -21,6 +21,8 @@ from checkpoint_contracts.evidence import (
     Fault,
     Reference,
 )
+from pytest_checkpoint.callables.calling import JOB
+from pytest_checkpoint.callables.reference import reference_of
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases import warm
 from pytest_checkpoint.phases.bench import Bench
@@ -44,6 +46,7 @@ class Laboratory:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.options = Options(rootdir=Path("/"))
         self.client = SimpleNamespace(scratch=Path("/scratch"))
+        self.subject = SimpleNamespace(run=("python", "job.py"))
         self.fresh = [GOOD] * 6
         self.warm = [dataclasses.replace(GOOD, warm=STORY, wall_s=0.03)] * 2
         self.events = {True: [("done 1",)], False: [("done 1",)] * 3}
@@ -97,6 +100,12 @@ class Laboratory:
         self.made.append(f"{'warm' if self._on else 'fresh'} {what}")
         return (self.warm if self._on else self.fresh).pop(0)
 
+    def learn_imports(self) -> None:
+        self.made.append("learn imports")
+
+    def rehearse(self) -> None:
+        self.made.append("rehearse")
+
     def tried(self, run: Execution | None = None, states: int = 100) -> Warmth:
         undisturbed = run or Execution(exit_code=0, user_cpu_s=0.05, startup_cpu_s=0.04)
         reference = Reference(run=undisturbed, finished_resume=RIGHT, check=RIGHT, events=())
@@ -132,6 +141,19 @@ def test_folders_that_are_made_first_may_be_made_first(laboratory: Laboratory) -
     first = changed(GOOD, warm=STORY, made_first=("t/cache",))
     laboratory.warm = [first, changed(GOOD, warm=STORY)]
     assert laboratory.tried().on
+
+
+def test_what_a_function_imports_is_learned(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However short its run is: the program that calls it says nothing of that."""
+    monkeypatch.setattr(warm, "set_up", lambda bench: None)
+    function = reference_of("run", test_alike).command(JOB)
+    laboratory.subject = SimpleNamespace(run=function)
+
+    laboratory.tried()
+
+    assert laboratory.made[:2] == ["learn imports", "rehearse"]
 
 
 def test_it_is_not_even_tried(laboratory: Laboratory) -> None:
