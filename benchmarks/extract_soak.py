@@ -1,7 +1,7 @@
 """An extraction whose workers are killed over and over: every sample once, and equal, all the same.
 
     python benchmarks/extract_soak.py [--kills N] [--seed N] [--store moto|seaweedfs]
-                                      [--shards N] [--reshard N] [--uploads N]
+                                      [--shards N] [--reshard N] [--uploads N] [--ahead N]
 
 Workers are processes of ``checkpoint-runtime extract`` on a tiny model with random weights, a shard
 each, staging in /dev/shm and storing through S3's protocol. One of them, drawn by the seed, gets
@@ -12,13 +12,11 @@ of it is marked, and so many others take over.
 
 After each round: every sample is in exactly one object and equals, within what the type allows,
 what transformers gives for it alone, unpadded; markers and objects are the same, to the checksum;
-nothing is left in the staging; no process is left. The work that was repeated is printed: batches
-begun, minus batches in all. Its bound, which is judged too:
-
-* ``--uploads 0`` (default here): one batch at a time, so at most one batch per kill
-* ``--uploads N``: what was on its way in the worker that was killed, as its events tell: begun and
-  not acknowledged. That is one that is extracted, two that are being staged, N in upload, and what
-  waits for those in the staging: only its high mark, or ``--staging-budget``, bounds how much
+nothing is left in the staging; no process is left. The work that was repeated is printed, as the
+workers' events tell it: batches that the killed worker had begun, and another one began again. At
+most one for each kill, or the soak fails: the one that was in its forward pass, or being staged.
+What lay whole in the staging, however much that was, has to be taken up by the next worker. With
+``--ahead N`` (0 by default) N batches more.
 
 Ctrl-C ends it and says what was done. Moments of a kill are times, so that a seed makes alike runs,
 not the same one.
@@ -53,12 +51,15 @@ def main() -> int:
     parser.add_argument("--store", choices=("moto", "seaweedfs"), default="moto")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--reshard", type=int, metavar="N", help="as many take over half-way")
-    parser.add_argument("--uploads", type=int, default=0, help="threads of each worker")
+    parser.add_argument("--uploads", type=int, default=4, help="threads of each worker")
+    parser.add_argument("--ahead", type=int, default=0, help="batches that are not staged yet")
     parser.add_argument("--samples", type=int, default=SAMPLES, help="of each round")
     parser.add_argument("--dtype", choices=("bf16", "fp16", "fp32"), default="bf16")
     given = parser.parse_args()
-    if min(given.kills, given.shards, given.samples) < 1 or given.uploads < 0:
-        parser.error("--kills, --shards and --samples are 1 or more, --uploads 0 or more")
+    if min(given.kills, given.shards, given.samples) < 1 or min(given.uploads, given.ahead) < 0:
+        parser.error(
+            "--kills, --shards and --samples are 1 or more, --uploads and --ahead 0 or more"
+        )
     if given.reshard is not None and given.reshard < 1:
         parser.error("--reshard is 1 or more")
     absent = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -112,6 +113,7 @@ def soak(given: argparse.Namespace) -> int:
             dtype=given.dtype,
             batch_tokens=BATCH_TOKENS,
             uploads=given.uploads,
+            ahead=given.ahead,
         )
         run = Soak(
             ground,

@@ -26,6 +26,8 @@ class Ground:
     dtype: str
     batch_tokens: int
     uploads: int
+    ahead: int
+    """Batches that may be extracted while the one before them is being staged."""
 
     def batches(self) -> int:
         """Of the whole dataset. Imports all that a worker needs, too."""
@@ -51,6 +53,7 @@ class Ground:
             f"--staging={staging}",
             f"--state={state}",
             f"--uploads={self.uploads}",
+            f"--ahead={self.ahead}",
             # Where /dev/shm is no mount of its own.
             "--markers-anywhere",
         ]

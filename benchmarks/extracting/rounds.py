@@ -45,16 +45,18 @@ class Tally:
     """Batches."""
     batches: int = 0
     """Of them, each once."""
-    lost: int = 0
-    """Batches that were begun and not acknowledged when their worker was killed."""
+    taken_up: int = 0
+    """Of them, out of the staging, where a killed worker had left them whole."""
+    on_their_way: int = 0
+    """Begun and not acknowledged when their worker was killed, in all."""
+    repeated: int = 0
+    """Begun again, after a kill of the worker that had begun them."""
     most: int = 0
-    """The most of them at one kill."""
+    """The most of them for one kill."""
+    twice: int = 0
+    """Begun again, although no kill was in the way."""
     samples: int = 0
     worst: float = 0.0
-
-    @property
-    def repeated(self) -> int:
-        return self.begun - self.batches
 
 
 class Round:
@@ -67,7 +69,7 @@ class Round:
         self.shards = shards
         self.running: dict[int, Worker] = {}
         self.finished: set[int] = set()
-        self.begun: list[str] = []
+        self.ended: list[Worker] = []
         self._ground = ground
         self._tally = tally
         self._events = ground.disk / self.prefix / "workers"
@@ -76,6 +78,11 @@ class Round:
     @property
     def marked(self) -> int:
         return len(list((self.state / "markers").glob(f"*{SUFFIX}")))
+
+    @property
+    def begun(self) -> list[str]:
+        """Batches, in order, by workers that have ended."""
+        return [name for worker in self.ended for name in worker.started()]
 
     def fill(self) -> bool:
         """Start every shard that is not done and does not run; whether any is left."""
@@ -90,16 +97,29 @@ class Round:
         return bool(self.running)
 
     def kill(self, shard: int) -> bool:
-        """Whether that is what ended it; what it had in hand is counted then."""
+        """Whether that is what ended it."""
         worker = self.running[shard]
         if not worker.kill():
             return False
         self._ended(worker)
-        lost = worker.open().total()
         self._tally.kills += 1
-        self._tally.lost += lost
-        self._tally.most = max(self._tally.most, lost)
         return True
+
+    def count(self) -> None:
+        """What a kill cost: what its worker had begun, and another one began again."""
+        tally, again = self._tally, set[str]()
+        for worker in reversed(self.ended):
+            cost = again.intersection(worker.started())
+            again.update(worker.started())
+            tally.begun += len(worker.started())
+            tally.taken_up += worker.taken_up()
+            if worker.was_killed:
+                cost &= set(worker.open())
+                tally.on_their_way += worker.open().total()
+                tally.most = max(tally.most, len(cost))
+                tally.repeated += len(cost)
+        tally.batches += len(again)
+        tally.twice = tally.begun - tally.batches - tally.repeated
 
     def hand_over(self, shards: int) -> None:
         """Kill all of them; so many others go on."""
@@ -120,7 +140,7 @@ class Round:
 
     def _ended(self, worker: Worker) -> None:
         del self.running[worker.shard]
-        self.begun += worker.started()
+        self.ended.append(worker)
 
     def _start(self, shard: int) -> Worker:
         ground = self._ground
@@ -162,7 +182,7 @@ class Soak:
             self._disturb(self._round)
             self._round.finish()
             self._require(self._round)
-            self._count(self._round)
+            self._round.count()
             self._round = None
 
     def judge(self) -> int:
@@ -171,15 +191,17 @@ class Soak:
         if not tally.kills:
             return 0
         print(
-            f"work repeated: {tally.repeated} of {tally.begun} batches begun, after {tally.kills} "
-            f"kills: {tally.repeated / tally.kills:.2f} batches per kill; on their way at a kill: "
-            f"{tally.lost} in all, at most {tally.most}"
+            f"work repeated, --uploads {self.ground.uploads}: {tally.repeated} of {tally.begun} "
+            f"batches begun, after {tally.kills} kills: {tally.repeated / tally.kills:.2f} batches "
+            f"per kill, at most {tally.most}. On their way when killed: {tally.on_their_way} in "
+            f"all; taken up from the staging: {tally.taken_up}"
         )
         missed = []
-        if tally.repeated > tally.lost:
-            missed.append(f"{tally.repeated} batches repeated, {tally.lost} were on their way")
-        if not self.ground.uploads and tally.most > 1:
-            missed.append(f"{tally.most} batches on their way at one kill, with --uploads 0")
+        bound = 1 + self.ground.ahead
+        if tally.most > bound:
+            missed.append(f"one kill cost {tally.most} batches (bound: {bound})")
+        if tally.twice:
+            missed.append(f"{tally.twice} batches begun twice, without a kill in between")
         for miss in missed:
             print(f"failed: {miss}")
         return 1 if missed else 0
@@ -187,7 +209,7 @@ class Soak:
     def end_all(self) -> None:
         if self._round is not None:
             self._round.end_all()
-            self._count(self._round)
+            self._round.count()
         for process in left_behind(self._others, 0.0):
             os.kill(process, signal.SIGKILL)  # a child of ours until it is waited for
 
@@ -241,10 +263,6 @@ class Soak:
         mean = max(2, math.ceil(2 * left / one.shards))
         return None, len(worker.lines()) + self._chance.randint(1, 2 * mean)
 
-    def _count(self, one: Round) -> None:
-        self.tally.begun += len(one.begun)
-        self.tally.batches += len(set(one.begun))
-
     def _require(self, one: Round) -> None:
         ground, tally = self.ground, self.tally
         left = left_behind(self._others, _HELPERS_END_WITHIN_S)
@@ -265,6 +283,7 @@ class Soak:
             f"round {tally.rounds}: {found.samples} samples in {found.objects} objects, each once "
             f"and equal (deviation at most {found.worst:.2f} of what {ground.dtype} allows), "
             f"markers and objects the same, {tally.kills} kills by now, {tally.starts} starts, "
-            f"{len(one.begun) - found.objects} batches repeated",
+            f"{len(one.begun) - found.objects} batches repeated, "
+            f"{sum(worker.taken_up() for worker in one.ended)} taken up",
             flush=True,
         )

@@ -95,6 +95,8 @@ class Worker:
     begun_s: float = field(default_factory=time.monotonic)
     status: int | None = None
     """As ``waitpid`` tells it, once it has ended."""
+    was_killed: bool = False
+    """By :meth:`kill`, before it had ended by itself."""
 
     def has_ended(self) -> bool:
         if self.status is None:
@@ -119,7 +121,8 @@ class Worker:
             _, status = os.waitpid(self.process, 0)
             self._ended(status)
         assert self.status is not None
-        return os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) == signal.SIGKILL
+        self.was_killed = os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) == signal.SIGKILL
+        return self.was_killed
 
     def require_well(self) -> None:
         """
@@ -139,10 +142,17 @@ class Worker:
         """Batches, in order."""
         return [name for word, _, name in map(_parted, self.lines()) if word == "start"]
 
+    def done(self) -> list[str]:
+        """Batches, as they were acknowledged."""
+        return [name for word, _, name in map(_parted, self.lines()) if word == "done"]
+
     def open(self) -> Counter[str]:
         """Batches that it has begun and not acknowledged."""
-        done = [name for word, _, name in map(_parted, self.lines()) if word == "done"]
-        return Counter(self.started()) - Counter(done)
+        return Counter(self.started()) - Counter(self.done())
+
+    def taken_up(self) -> int:
+        """Batches that it has acknowledged and not begun."""
+        return (Counter(self.done()) - Counter(self.started())).total()
 
     def said(self) -> str:
         return self.output.read_text(errors="replace")[-2000:]

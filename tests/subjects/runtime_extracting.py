@@ -83,7 +83,8 @@ class Extractor:
 def no_model(*_: object, **__: object) -> SimpleNamespace:
     from checkpoint_runtime.extract.data.identity import Identity
 
-    return SimpleNamespace(identity=Identity("no model", (0,), "fp32"), max_tokens=None)
+    identity = Identity("no model", (0,), "fp32")
+    return SimpleNamespace(identity=identity, max_tokens=None, device=SimpleNamespace(buffers=1))
 
 
 def run(workspace: Path) -> int:

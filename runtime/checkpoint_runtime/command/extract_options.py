@@ -25,6 +25,7 @@ _MORE = (
 )
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _MOST_UPLOADS: Final = 256
+_MOST_AHEAD: Final = 16
 _UPLOAD_DEADLINE_S: Final = 300.0
 
 
@@ -176,6 +177,13 @@ def _add_manner(command: argparse.ArgumentParser) -> None:
         help="at once; 0: one batch after the other, without threads (default: %(default)s)",
     )
     command.add_argument(
+        "--ahead",
+        type=int,
+        metavar="N",
+        help="batches that may be extracted while the one before them is still being copied and "
+        "staged; a kill costs so many more (default: 0 on the CPU, 1 on a GPU)",
+    )
+    command.add_argument(
         "--grace",
         type=float,
         default=0.0,
@@ -197,14 +205,18 @@ def extract_wishes(given: argparse.Namespace) -> Wishes:
     :raises CheckpointRuntimeError: options that are none, or contradict each other.
     """
     from checkpoint_runtime.extract.data.shards import Shard
+    from checkpoint_runtime.extract.manner import Manner
     from checkpoint_runtime.extract.markers.opening import IN_THE_BUCKET
     from checkpoint_runtime.extract.model.loading import parse_layers
     from checkpoint_runtime.extract.run import Wishes
-    from checkpoint_runtime.extract.worker import Manner
 
     if not 0 <= given.uploads <= _MOST_UPLOADS:
         raise ExtractInputError(
             f"--uploads {given.uploads} is no number of threads from 0 to {_MOST_UPLOADS}."
+        )
+    if given.ahead is not None and not 0 <= given.ahead <= _MOST_AHEAD:
+        raise ExtractInputError(
+            f"--ahead {given.ahead} is no number of batches from 0 to {_MOST_AHEAD}."
         )
     if given.markers_in_bucket and given.destination.startswith("file:"):
         raise ExtractInputError(
@@ -235,6 +247,7 @@ def extract_wishes(given: argparse.Namespace) -> Wishes:
         markers=IN_THE_BUCKET if given.markers_in_bucket else None,
         markers_anywhere=given.markers_anywhere,
         heartbeat_s=checked_interval(given.heartbeat) if given.heartbeat else None,
+        ahead=given.ahead,
         manner=Manner(
             uploads=given.uploads,
             grace_s=checked_grace(given.grace),

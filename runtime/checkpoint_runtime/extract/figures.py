@@ -23,6 +23,8 @@ class Snapshot:
     bytes_staged: int
     bytes_uploaded: int
     batches_extracted: int
+    batches_taken_up: int
+    """That an earlier start had staged: they were not extracted again."""
     copies: int
     """From the device to the host."""
     elapsed_s: float
@@ -79,6 +81,7 @@ class Figures:
         self._begun_s = clock()
         self._done = [0, 0, 0]
         self._extracted = 0
+        self._taken_up = 0
         self._copies = 0
         self._staged = 0
         self._uploaded = 0
@@ -101,6 +104,11 @@ class Figures:
         with self._lock:
             self._extracted += 1
             self._copies = copies
+
+    def taken_up(self) -> None:
+        """One more file of an earlier start."""
+        with self._lock:
+            self._taken_up += 1
 
     def staged(self, size_bytes: int) -> None:
         with self._lock:
@@ -128,6 +136,7 @@ class Figures:
                 bytes_staged=self._staged,
                 bytes_uploaded=self._uploaded,
                 batches_extracted=self._extracted,
+                batches_taken_up=self._taken_up,
                 copies=self._copies,
                 elapsed_s=round(self._clock() - self._begun_s, 3),
                 paused_s=round(paused_s, 3),

@@ -37,6 +37,18 @@ class Batch:
         return sum(map(len, self.tokens))
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a batch is known by without its tokens."""
+
+    number: int
+    key: str
+    ids: tuple[str, ...]
+    digests: tuple[str, ...]
+    """Of each sample's tokens."""
+    token_count: int
+
+
 class Payload(Protocol):
     """The file of one batch in memory: header and tensors, in a buffer that is used again."""
 

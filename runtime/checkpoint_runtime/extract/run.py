@@ -17,6 +17,7 @@ from checkpoint_runtime.extract.data.tokens import OnLong, Tokenizer
 from checkpoint_runtime.extract.errors import ExtractInputError
 from checkpoint_runtime.extract.figures import Figures
 from checkpoint_runtime.extract.libraries import required
+from checkpoint_runtime.extract.manner import Manner
 from checkpoint_runtime.extract.markers.bucket import BucketMarkers
 from checkpoint_runtime.extract.markers.local import LocalMarkers
 from checkpoint_runtime.extract.markers.opening import open_markers
@@ -24,6 +25,7 @@ from checkpoint_runtime.extract.model.extractor import Extractor
 from checkpoint_runtime.extract.model.loading import Model, load_model
 from checkpoint_runtime.extract.parts import Markers
 from checkpoint_runtime.extract.staging.folder import ShardFolder, final_name
+from checkpoint_runtime.extract.staging.leftovers import Leftovers
 from checkpoint_runtime.extract.staging.marks import Marks
 from checkpoint_runtime.extract.staging.room import Room
 from checkpoint_runtime.extract.staging.stage import Stage
@@ -32,7 +34,7 @@ from checkpoint_runtime.extract.store.opening import destination_of
 from checkpoint_runtime.extract.store.options import StoreOptions
 from checkpoint_runtime.extract.told import LOGS_NAME, All, LogFile, ProgressFile, Shown
 from checkpoint_runtime.extract.trouble import Trouble
-from checkpoint_runtime.extract.worker import BUFFERS, Manner, Worker
+from checkpoint_runtime.extract.worker import Worker
 from checkpoint_runtime.liveness.heartbeat import Heartbeat
 from checkpoint_runtime.liveness.heartbeat_file import remove_heartbeat
 from checkpoint_runtime.preemption import Preempted, Preemption
@@ -66,6 +68,9 @@ class Wishes:
     """None: in the state; ``bucket``: beside the objects."""
     markers_anywhere: bool
     heartbeat_s: float | None
+    ahead: int | None
+    """So many batches may be extracted while the one before them has yet to be staged; None: one
+    where the device copies beside the next forward pass, else none."""
     manner: Manner
 
     @property
@@ -116,21 +121,22 @@ def extract_shard(wishes: Wishes, shown: Shown, outcome: Outcome) -> None:
             model, remaining = _looked_at(wishes, dataset, markers)
             destination.abandon_uploads(map(final_name, remaining.keys))
         heartbeat = stack.enter_context(_beating(wishes, remaining, note))
-        if remaining.changed:
-            note(
-                f"{wishes.worker}: {counted(len(remaining.changed), 'sample')} that are stored "
-                "have other tokens now: what is stored is kept (--accept-changed)"
-            )
-        note(_plan_words(wishes, remaining))
+        _tell_plan(wishes.worker, remaining, note)
+        staged = folder.take_up(remaining.keys, remaining.others)
         if not remaining.batches:
             return
+        buffers = model.device.buffers if wishes.ahead is None else 1 + wishes.ahead
         extractor = stack.enter_context(
-            Extractor(model, batch_tokens=wishes.batch_tokens, buffers=BUFFERS)
+            Extractor(model, batch_tokens=wishes.batch_tokens, buffers=buffers)
         )
-        room = Room(folder.path, wishes.marks, changed=trouble.changed, note=note)
+        room = Room(
+            folder.path, wishes.marks, changed=trouble.changed, note=note, clear=folder.clear
+        )
+        stage = Stage(folder.path, room)
+        leftovers = Leftovers(stage, remaining.outlines(staged), note)
         worker = Worker(
             extractor=extractor,
-            stage=Stage(folder.path, room),
+            stage=stage,
             destination=destination,
             markers=markers,
             figures=Figures(
@@ -141,9 +147,10 @@ def extract_shard(wishes: Wishes, shown: Shown, outcome: Outcome) -> None:
             told=All(shown, log, ProgressFile(folder.path), heartbeat),
             trouble=trouble,
             manner=wishes.manner,
+            buffers=buffers,
         )
         try:
-            worker.run(remaining)
+            worker.run(remaining, leftovers)
         finally:
             outcome.left_behind = worker.left_behind
 
@@ -209,10 +216,16 @@ def _beating(
         yield heartbeat
 
 
-def _plan_words(wishes: Wishes, remaining: Remaining) -> str:
+def _tell_plan(worker: str, remaining: Remaining, note: Callable[[str], None]) -> None:
+    if remaining.changed:
+        note(
+            f"{worker}: {counted(len(remaining.changed), 'sample')} that are stored have other "
+            "tokens now: what is stored is kept (--accept-changed)"
+        )
     if not remaining.batches:
-        return f"{wishes.worker}: every sample is stored already: nothing is to be done"
-    return (
-        f"{wishes.worker}: {remaining.samples} samples in {remaining.batches} batches are left, "
+        note(f"{worker}: every sample is stored already: nothing is to be done")
+        return
+    note(
+        f"{worker}: {remaining.samples} samples in {remaining.batches} batches are left, "
         f"{remaining.tokens:,} tokens"
     )

@@ -117,7 +117,8 @@ def summary(snapshot: Snapshot) -> str:
     """What a run did, in one line."""
     return (
         f"{snapshot.samples} of {snapshot.samples_total} samples ({snapshot.batches} of "
-        f"{snapshot.batches_total} batches) in {snapshot.elapsed_s:.1f} s: "
+        f"{snapshot.batches_total} batches, {snapshot.batches_taken_up} of them taken up from the "
+        f"staging) in {snapshot.elapsed_s:.1f} s: "
         f"{snapshot.samples_per_s:.1f} samples/s, {snapshot.tokens_per_s:.0f} tokens/s, "
         f"{snapshot.bytes_staged:,} bytes staged (at most {snapshot.staging_peak_bytes:,} at "
         f"once), {snapshot.bytes_uploaded:,} stored, {counted(snapshot.pauses, 'pause')} of "

@@ -2,8 +2,13 @@
 
 For each batch: room in the staging is taken → the forward pass → the file is staged → it is in the
 store, and what the store holds was verified → the marker is durable → ``done`` is acknowledged →
-the staged file goes, and its room with it. A kill anywhere in this loses what is not marked, and
-nothing else; it is extracted again, and gets the same key.
+the staged file goes, and its room with it. A kill anywhere in this loses what does not lie whole in
+the staging, and nothing else: that is extracted again, and gets the same key. What lies there is
+taken up by the next start, before anything is extracted.
+
+So a kill costs as many batches as there are buffers for, at most: with one the next forward pass
+begins when the file of the one before is staged; with two, for a GPU, its copy and its staging go
+on beside the next forward pass.
 
 Three kinds of threads, so that no step waits for another's: the main one extracts, one stages, a
 few upload. What goes wrong in any of them ends all of them, and is raised in the main one.
@@ -20,18 +25,21 @@ from typing import Final, Protocol
 
 from checkpoint_runtime.events import EventFile
 from checkpoint_runtime.extract.crew import Crew
-from checkpoint_runtime.extract.data.digests import digests_of
+from checkpoint_runtime.extract.data.digests import outline_of
 from checkpoint_runtime.extract.errors import NotFiniteError
 from checkpoint_runtime.extract.figures import Figures, Snapshot
+from checkpoint_runtime.extract.manner import Manner
 from checkpoint_runtime.extract.parts import (
     Batch,
     Destination,
     Marker,
     Markers,
+    Outline,
     Payload,
     Whole,
 )
 from checkpoint_runtime.extract.staging.folder import final_name
+from checkpoint_runtime.extract.staging.leftovers import Staged
 from checkpoint_runtime.extract.staging.stage import Place, Stage
 from checkpoint_runtime.extract.trouble import Trouble
 from checkpoint_runtime.preemption import Preempted, Preemption
@@ -43,8 +51,6 @@ _ENDS_WITHIN_S: Final = 0.3
 """What a thread that may begin nothing more has for the step that it is in."""
 _EXTRACTS_WITHIN_S: Final = 3600.0
 """A payload whose buffer is not given back by then never will be."""
-BUFFERS: Final = 3
-"""Of the extractor: one is filled while what is in the others is staged, or waits for that."""
 _SHOWN_IDS: Final = 5
 
 
@@ -86,17 +92,6 @@ class Told(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
-    """How the user wants the work done."""
-
-    uploads: int = 4
-    """Threads; 0: one batch at a time and no threads, so that a kill loses one batch at most."""
-    grace_s: float = 0.0
-    """So long what is extracted may take to be stored after a signal; 0: it is abandoned."""
-    keeps_not_finite: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class _Work:
     """One batch on its way."""
@@ -104,15 +99,6 @@ class _Work:
     batch: Batch
     place: Place
     payload: Payload
-
-
-@dataclass(frozen=True, slots=True)
-class _Staged:
-    """One file on its way."""
-
-    batch: Batch
-    place: Place
-    whole: Whole
 
 
 class Worker:
@@ -131,7 +117,12 @@ class Worker:
         told: Told,
         trouble: Trouble,
         manner: Manner,
+        buffers: int = 1,
     ) -> None:
+        """
+        :param buffers: of the extractor: one is filled while what is in the others is staged, or
+            waits for that.
+        """
         self._extractor = extractor
         self._stage = stage
         stage.room.check = self.check
@@ -143,22 +134,28 @@ class Worker:
         self._told = told
         self._trouble = trouble
         self._manner = manner
+        self._buffers = buffers
         threads = manner.uploads
         self._stagers = Crew[_Work]("stage", min(threads, 1), self._staged, trouble)
-        self._uploaders = Crew[_Staged]("upload", threads, self._stored, trouble)
+        self._uploaders = Crew[Staged]("upload", threads, self._stored, trouble)
         self.left_behind = False
         """Whether a thread is in the midst of something, a request, that nothing can end."""
 
-    def run(self, batches: Iterable[Batch]) -> None:
+    def run(self, batches: Iterable[Batch], leftovers: Iterable[Staged] = ()) -> None:
         """Do these.
 
+        :param leftovers: files that an earlier start has staged: they come first, and their
+            batches are not extracted.
         :raises ExtractError: what the first thread met that met anything; what is marked stays.
         :raises Preempted, KeyboardInterrupt: a signal came; the same.
         """
         try:
+            taken_up = self._take_up(leftovers)
             for batch in batches:
+                if batch.key in taken_up:
+                    continue
                 self.check()
-                self._wait_until(lambda: self._stagers.outstanding < BUFFERS)
+                self._wait_until(lambda: self._stagers.outstanding < self._buffers)
                 self._extract(batch)
             self._wait_until(self._is_idle)
         except (Preempted, KeyboardInterrupt):
@@ -191,6 +188,23 @@ class Worker:
 
     # --- one batch ---
 
+    def _take_up(self, leftovers: Iterable[Staged]) -> set[str]:
+        """The keys of their batches."""
+        keys: set[str] = set()
+        size_bytes = 0
+        for staged in leftovers:
+            self.check()
+            self._figures.taken_up()
+            keys.add(staged.outline.key)
+            size_bytes += staged.whole.size
+            self._uploaders.hand(staged)
+        if keys:
+            self._told.note(
+                f"{counted(len(keys), 'staged file')} of an earlier start taken up: "
+                f"{size_bytes:,} bytes that need no forward pass"
+            )
+        return keys
+
     def _extract(self, batch: Batch) -> None:
         place = self._stage.reserve(batch.key, self._extractor.bound_bytes(batch))
         self._events.start(name_of(batch))
@@ -210,7 +224,7 @@ class Worker:
         finally:
             payload.release()
         self._figures.staged(whole.size)
-        self._uploaders.hand(_Staged(batch, work.place, whole))
+        self._uploaders.hand(Staged(outline_of(batch), work.place, whole))
 
     def _tell_not_finite(self, batch: Batch, ids: tuple[str, ...]) -> None:
         shown = ", ".join(ids[:_SHOWN_IDS]) + (", …" if len(ids) > _SHOWN_IDS else "")
@@ -225,17 +239,17 @@ class Worker:
             )
         self._told.note(f"{found}; kept ({name_of(batch)})")
 
-    def _stored(self, staged: _Staged) -> None:
-        batch, whole = staged.batch, staged.whole
+    def _stored(self, staged: Staged) -> None:
+        outline, whole = staged.outline, staged.whole
         with self._heeded():
             held = self._destination.put(staged.place.path, whole)
-        self._markers.add(Marker(held, batch.ids, digests_of(batch)))
-        self._events.done(name_of(batch))
+        self._markers.add(Marker(held, outline.ids, outline.digests))
+        self._events.done(name_of(outline))
         staged.place.remove()
         self._figures.stored(
-            samples=len(batch.ids), tokens=batch.token_count, size_bytes=whole.size
+            samples=len(outline.ids), tokens=outline.token_count, size_bytes=whole.size
         )
-        what = f"{name_of(batch)}: {counted(len(batch.ids), 'sample')}, {whole.size:,} bytes"
+        what = f"{name_of(outline)}: {counted(len(outline.ids), 'sample')}, {whole.size:,} bytes"
         self._told.marked(what, self._figures.samples, self._figures.samples_total)
 
     # --- waits ---
@@ -276,6 +290,6 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def name_of(batch: Batch) -> str:
+def name_of(batch: Batch | Outline) -> str:
     """How events and the log call a batch: the same in every run of the same plan."""
     return f"batch-{batch.number}-{batch.key[:12]}"

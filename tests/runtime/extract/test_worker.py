@@ -16,13 +16,14 @@ from checkpoint_runtime import Preempted
 from checkpoint_runtime.events import EventFile
 from checkpoint_runtime.extract.errors import NotFiniteError, StagingError, StoreError
 from checkpoint_runtime.extract.figures import Figures
+from checkpoint_runtime.extract.manner import Manner
 from checkpoint_runtime.extract.parts import Batch, Whole
 from checkpoint_runtime.extract.staging.folder import ShardFolder
 from checkpoint_runtime.extract.staging.marks import Marks
 from checkpoint_runtime.extract.staging.room import Room
 from checkpoint_runtime.extract.staging.stage import Place, Stage
 from checkpoint_runtime.extract.trouble import Trouble
-from checkpoint_runtime.extract.worker import BUFFERS, Manner, Worker, name_of
+from checkpoint_runtime.extract.worker import Worker, name_of
 from checkpoint_runtime.preemption import Preemption
 from tests.runtime.extract.fakes import (
     DEADLINE_S,

@@ -6,7 +6,7 @@ import hashlib
 import struct
 from collections.abc import Sequence
 
-from checkpoint_runtime.extract.parts import Batch
+from checkpoint_runtime.extract.parts import Batch, Outline
 
 DIGEST_BYTES = 8
 
@@ -20,3 +20,8 @@ def digest_of(tokens: Sequence[int]) -> bytes:
 def digests_of(batch: Batch) -> tuple[str, ...]:
     """Of each of its samples: 16 hex digits."""
     return tuple(digest_of(tokens).hex() for tokens in batch.tokens)
+
+
+def outline_of(batch: Batch) -> Outline:
+    """Its tokens are left behind."""
+    return Outline(batch.number, batch.key, batch.ids, digests_of(batch), batch.token_count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from checkpoint_runtime.extract.data.changes import Done, changed_error, changed_samples
@@ -15,7 +15,7 @@ from checkpoint_runtime.extract.data.packing import WINDOW, packed
 from checkpoint_runtime.extract.data.shards import Shard
 from checkpoint_runtime.extract.data.tokens import Encoder
 from checkpoint_runtime.extract.errors import ExtractInputError
-from checkpoint_runtime.extract.parts import Batch, Sample
+from checkpoint_runtime.extract.parts import Batch, Outline, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,26 +138,29 @@ class Plan:
             raise changed_error(self._dataset.path, changed)
         stray = self._stray(done)
         batches: list[list[_Planned]] = []
+        others: set[str] = set()
         for window in self._windows:
-            planned = window.planned(self._batch_tokens, self._identity)
-            earlier = stray.intersection(window.ids)
-            if earlier:
-                if not shard.takes(window.number):
-                    batches.append([])
-                    continue
-                for batch in planned:
-                    if batch.key in done:
-                        earlier.update(batch.ids)
-                batches.append(window.rest(earlier, self._batch_tokens, self._identity))
-            else:
-                batches.append(
-                    [
-                        batch
-                        for batch in planned
-                        if shard.takes(batch.number) and batch.key not in done
-                    ]
-                )
-        return Remaining(self._dataset, self._encoder, self._windows, batches, changed)
+            left, repacked = self._left(window, stray, done)
+            mine = [one for one in left if shard.takes(window.number if repacked else one.number)]
+            batches.append(mine)
+            others.update(batch.key for batch in left)
+            others.difference_update(batch.key for batch in mine)
+        return Remaining(
+            self._dataset, self._encoder, self._windows, batches, changed, frozenset(others)
+        )
+
+    def _left(
+        self, window: _Window, stray: set[str], done: Mapping[str, Done]
+    ) -> tuple[list[_Planned], bool]:
+        """What all shards have to do of a window, and whether it had to be packed anew."""
+        planned = window.planned(self._batch_tokens, self._identity)
+        earlier = stray.intersection(window.ids)
+        if not earlier:
+            return [batch for batch in planned if batch.key not in done], False
+        for batch in planned:
+            if batch.key in done:
+                earlier.update(batch.ids)
+        return window.rest(earlier, self._batch_tokens, self._identity), True
 
     def _stray(self, done: Mapping[str, Done]) -> set[str]:
         """Samples that are done, but not in a batch of this plan."""
@@ -186,21 +189,42 @@ class Remaining:
         windows: Sequence[_Window],
         batches: Sequence[Sequence[_Planned]],
         changed: tuple[str, ...],
+        others: frozenset[str],
     ) -> None:
         """
         :param batches: of each window.
         :param changed: ids of samples that are done, and have another text now.
+        :param others: keys of the batches that other shards have to do.
         """
         self._dataset = dataset
         self._encoder = encoder
         self._windows = windows
         self._batches = batches
         self.changed = changed
+        self.others = others
         every = [batch for some in batches for batch in some]
         self.batches = len(every)
         self.samples = sum(len(batch.ids) for batch in every)
         self.tokens = sum(batch.tokens for batch in every)
         self.keys = tuple(batch.key for batch in every)
+
+    def outlines(self, keys: Collection[str]) -> list[Outline]:
+        """Of those of its batches that have one of these keys, in order. No sample is read."""
+        found: list[Outline] = []
+        for window, batches in zip(self._windows, self._batches, strict=True):
+            wanted = [batch for batch in batches if batch.key in keys]
+            digests = dict(window.digested()) if wanted else {}
+            found += [
+                Outline(
+                    batch.number,
+                    batch.key,
+                    batch.ids,
+                    tuple(digests[name] for name in batch.ids),
+                    batch.tokens,
+                )
+                for batch in wanted
+            ]
+        return found
 
     def __iter__(self) -> Iterator[Batch]:
         """

@@ -1,8 +1,8 @@
 """A staged file: its room is set aside in the file system, it is written whole, it gets its name.
 
 Set aside by ``fallocate``, under the name of a part: so other workers and tenants see it, and what
-does not fit is found before the forward pass and not behind it. Nothing is synced: after a power
-cut the batch is extracted again, since only a marker says that it is done.
+does not fit is found before the forward pass and not behind it. Nothing is synced: what a power cut
+leaves of a file is told by its checksums (``leftovers``), and only a marker says that it is done.
 """
 
 from __future__ import annotations
@@ -45,12 +45,32 @@ class Stage:
             raise
         return place
 
+    def found(self, key: str) -> Place:
+        """The place of a file that is there already, whatever it holds. Its room is counted.
+
+        :raises StagingError: it is not there any more.
+        """
+        path = self.folder / final_name(key)
+        try:
+            size_bytes = path.stat().st_size
+        except OSError as error:
+            raise StagingError(f"{path} cannot be looked at: {error.strerror}.") from error
+        reservation = self.room.counted(size_bytes)
+        return Place(self.folder, key, size_bytes, self.room, reservation, is_written=True)
+
 
 class Place:
     """Room for one file, and then that file."""
 
     def __init__(
-        self, folder: Path, key: str, size_bytes: int, room: Room, reservation: Reservation
+        self,
+        folder: Path,
+        key: str,
+        size_bytes: int,
+        room: Room,
+        reservation: Reservation,
+        *,
+        is_written: bool = False,
     ) -> None:
         self.path = folder / final_name(key)
         """Once it is written."""
@@ -60,7 +80,7 @@ class Place:
         self._reservation = reservation
         self._descriptor: int | None = None
         self._has_part = False
-        self._is_written = False
+        self._is_written = is_written
 
     def set_aside(self) -> None:
         """Take the room in the file system, where that can be done.
