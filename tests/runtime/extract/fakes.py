@@ -35,10 +35,12 @@ def content_of(batch: Batch, size: int) -> bytes:
 class FakePayload:
     """A file in memory."""
 
-    def __init__(self, batch: Batch, data: bytes, not_finite: tuple[str, ...]) -> None:
+    def __init__(
+        self, batch: Batch, data: bytes, checksum: int, not_finite: tuple[str, ...]
+    ) -> None:
         self.batch = batch
         self.content = memoryview(data)
-        self.crc64nvme = zlib.crc32(data)
+        self.crc64nvme = checksum
         self.not_finite = not_finite
         self.released = 0
 
@@ -55,6 +57,8 @@ class FakeExtractor:
         self.extracted: list[int] = []
         self.payloads: list[FakePayload] = []
         self.before: Callable[[Batch], None] = lambda batch: None
+        self.made: Callable[[Batch], bytes] = lambda batch: content_of(batch, self.size)
+        self.checksum: Callable[[bytes], int] = zlib.crc32
         self._not_finite = not_finite
 
     def bound_bytes(self, batch: Batch) -> int:
@@ -65,7 +69,8 @@ class FakeExtractor:
         self.copies += 1
         self.extracted.append(batch.number)
         bad = self._not_finite.get(batch.number, ())
-        self.payloads.append(FakePayload(batch, content_of(batch, self.size), bad))
+        data = self.made(batch)
+        self.payloads.append(FakePayload(batch, data, self.checksum(data), bad))
         return self.payloads[-1]
 
 
@@ -76,6 +81,7 @@ class FakeStore:
         self.objects: dict[str, bytes] = {}
         self.before: Callable[[Whole], object] = lambda whole: None
         self.stop = stop
+        self.checksum: Callable[[bytes], int] = zlib.crc32
 
     def prepare(self) -> None:
         """It is there."""
@@ -83,7 +89,7 @@ class FakeStore:
     def put(self, path: Path, whole: Whole) -> Whole:
         data = path.read_bytes()
         self.before(whole)
-        assert (len(data), zlib.crc32(data)) == (whole.size, whole.crc64nvme)
+        assert (len(data), self.checksum(data)) == (whole.size, whole.crc64nvme)
         self.objects[whole.key] = data
         return whole
 

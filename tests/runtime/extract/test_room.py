@@ -43,7 +43,13 @@ class Disk:
         )
 
 
-def room_on(disk: Disk, notes: list[str] | None = None, **marks: float) -> Room:
+def room_on(
+    disk: Disk,
+    notes: list[str] | None = None,
+    *,
+    clear: Callable[[], bool] = lambda: False,
+    **marks: float,
+) -> Room:
     changed = threading.Condition()
     # No test waits for real: each look is a tenth of a second later.
     setattr(changed, "wait", disk.later)  # noqa: B010 - mypy and pyright differ on assigning it
@@ -53,6 +59,7 @@ def room_on(disk: Disk, notes: list[str] | None = None, **marks: float) -> Room:
         Marks(budget_bytes=None if budget is None else int(budget), **marks),
         changed=changed,
         note=(lambda text: None) if notes is None else notes.append,
+        clear=clear,
         look=disk.look,
         clock=lambda: disk.now_s,
     )
@@ -131,6 +138,35 @@ def test_with_nothing_of_ours_left_the_high_mark_decides() -> None:
     disk.on_look = lambda number: room.release(held) if number == 5 else None
     assert room.reserve(10 * BLOCK).size_bytes == 10 * BLOCK
     assert room.pauses == 1
+
+
+def test_what_lies_there_already_is_counted_whatever_the_marks() -> None:
+    disk = Disk()
+    disk.others = 9  # the file system tells of it, too
+    room = room_on(disk, budget_bytes=10 * BLOCK, deadline_s=1.0)
+    taken = room.counted(8 * BLOCK + 1)
+    assert (taken.size_bytes, room.held_bytes, room.peak_bytes) == (9 * BLOCK,) * 3
+    disk.on_look = lambda number: room.release(taken) if number == 4 else None
+    room.reserve(8 * BLOCK)
+    assert (room.pauses, room.held_bytes) == (1, 8 * BLOCK)
+
+
+def test_at_the_deadline_what_others_can_do_without_is_removed() -> None:
+    disk = Disk()
+    disk.others = 75
+    asked: list[float] = []
+
+    def clear() -> bool:
+        asked.append(disk.now_s)
+        disk.others -= 10
+        return disk.others > 50
+
+    room = room_on(disk, clear=clear, deadline_s=1.0)
+    room.reserve(10 * BLOCK)
+    assert len(asked) == 1
+    assert 1.0 <= asked[0] < 1.2
+    with pytest.raises(StagingError, match="there is no room for the next batch"):
+        room_on(disk, clear=lambda: False, deadline_s=1.0).reserve(70 * BLOCK)
 
 
 def test_the_deadline_does_not_run_while_something_of_ours_is_there() -> None:

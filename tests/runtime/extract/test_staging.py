@@ -133,37 +133,59 @@ def test_without_fallocate_the_worker_counts_itself(tmp_path: Path, failing: Fai
     assert held.is_on_disk
 
 
-def test_leftovers_are_swept_its_own_and_those_of_the_dead(tmp_path: Path) -> None:
-    own, dead = tmp_path / "shard-0-of-2", tmp_path / "shard-3-of-4"
+def test_what_is_left_is_taken_up_left_to_others_or_removed(tmp_path: Path) -> None:
+    own, dead, fewer = (tmp_path / f"shard-{one}" for one in ("0-of-2", "1-of-2", "3-of-4"))
     strange = tmp_path / "somebody"
-    for folder in (own, dead, strange):
+    mine, moved, theirs, nobodys = ("ab" * 20, "cd" * 20, "ef" * 20, "01" * 20)
+    for folder in (own, dead, fewer, strange):
         folder.mkdir()
-        for name in (f"{KEY}.safetensors", f".{KEY}.part", "progress.json", "notes.safetensors"):
+        for name in (
+            f"{theirs}.safetensors", f"{nobodys}.safetensors", f".{nobodys}.part",
+            "progress.json", "notes.safetensors",
+        ):  # fmt: skip
             (folder / name).write_bytes(b"left")
-    (dead / "lock").touch()
-    (own / f"{'cd' * 20}.safetensors").mkdir()
-    (tmp_path / f"{KEY}.safetensors").write_bytes(b"left")
+        (folder / "lock").touch()
+    (own / f"{mine}.safetensors").write_bytes(b"mine")
+    (fewer / f"{moved}.safetensors").write_bytes(b"moved")
+    (own / f"{'23' * 20}.safetensors").mkdir()
     (tmp_path / "shard-5-of-6").symlink_to(strange)
+    strangers = files_in(strange)
     notes: list[str] = []
     with ShardFolder(tmp_path, "shard-0-of-2", notes.append) as held:
         assert held.path == own
-        left = set(files_in(tmp_path))
-    kept = {"shard-0-of-2/notes.safetensors", "shard-3-of-4/notes.safetensors"}
-    assert kept <= left
-    assert f"shard-0-of-2/{'cd' * 20}.safetensors" in left  # a directory is none of ours
-    assert not left & {f"shard-{one}/{KEY}.safetensors" for one in ("0-of-2", "3-of-4")}
-    assert not left & {f"shard-{one}/.{KEY}.part" for one in ("0-of-2", "3-of-4")}
-    assert len(files_in(strange)) == 4
-    assert (tmp_path / f"{KEY}.safetensors").exists()
-    assert "shard-3-of-4/progress.json" in left
-    assert notes == [f"{dead}: removed 2 staged files of a writer that is gone"]
+        names = set(os.listdir(own))
+        assert not names & {f".{nobodys}.part", "progress.json"}
+        assert {f"{mine}.safetensors", f"{nobodys}.safetensors"} <= names  # nothing is known yet
+        found = held.take_up({mine, moved, "23" * 20}, {theirs})
+        assert found == {mine, moved}
+        at_work = files_in(tmp_path)
+        assert held.clear()
+        assert not held.clear()
+    common = {"lock", "notes.safetensors"}
+    (own / f"{'23' * 20}.safetensors").rmdir()
+    del at_work[f"shard-0-of-2/{'23' * 20}.safetensors"]  # a directory is none of ours
+    assert {Path(name).name for name in at_work if name.startswith("shard-0-of-2/")} == {
+        *common, f"{mine}.safetensors", f"{moved}.safetensors",
+    }  # fmt: skip
+    assert at_work[f"shard-0-of-2/{moved}.safetensors"] == b"moved"
+    for folder in (dead, fewer):
+        assert {Path(name).name for name in at_work if name.startswith(f"{folder.name}/")} == {
+            *common, f"{theirs}.safetensors", "progress.json",
+        }  # fmt: skip
+        assert set(os.listdir(folder)) == {*common, "progress.json"}  # when there was no room
+    assert files_in(strange) == strangers
+    assert set(os.listdir(own)) >= {f"{mine}.safetensors", f"{moved}.safetensors"}
+    assert notes[-1] == f"{own}: 2 staged files left for the next start, which takes them up"
+    assert f"{fewer / moved}.safetensors: taken from a writer that is gone" in notes
+    assert f"{dead}: removed 1 staged file of a writer that is gone" in notes
 
 
 def test_a_directory_without_a_lock_is_nobodys(tmp_path: Path) -> None:
     left = tmp_path / "shard-3-of-4" / f"{KEY}.safetensors"
     left.parent.mkdir()
     left.touch()
-    with ShardFolder(tmp_path, "shard-0-of-2", pytest.fail):
+    with ShardFolder(tmp_path, "shard-0-of-2", pytest.fail) as folder:
+        assert folder.take_up({KEY}, ()) == frozenset()
         assert left.exists()
 
 
@@ -174,7 +196,8 @@ def test_who_is_there_is_left_alone_and_may_not_be_started_twice(tmp_path: Path)
     with subprocess.Popen(command, text=True, **pipes) as holder, in_time(holder):  # type: ignore[call-overload]
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with ShardFolder(tmp_path, "shard-0-of-2", pytest.fail):
+        with ShardFolder(tmp_path, "shard-0-of-2", pytest.fail) as beside:
+            assert (beside.take_up({KEY}, ()), beside.clear()) == (frozenset(), False)
             assert (tmp_path / "shard-1-of-2" / name).exists()
         with (
             pytest.raises(WorkspaceInUseError, match=f"in use by process {holder.pid}"),
@@ -184,7 +207,8 @@ def test_who_is_there_is_left_alone_and_may_not_be_started_twice(tmp_path: Path)
         holder.kill()
         holder.wait()
         notes: list[str] = []
-        with ShardFolder(tmp_path, "shard-0-of-2", notes.append):
+        with ShardFolder(tmp_path, "shard-0-of-2", notes.append) as beside:
+            assert beside.take_up((), ()) == frozenset()
             assert not (tmp_path / "shard-1-of-2" / name).exists()
         assert len(notes) == 1
 

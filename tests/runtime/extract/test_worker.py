@@ -53,7 +53,14 @@ class Bench:
         self.events_path = tmp_path / "events"
         self._stack = stack
 
-    def work(self, todo: list[Batch], *, marks: Marks | None = None, **manner: Any) -> Worker:
+    def work(
+        self,
+        todo: list[Batch],
+        *,
+        marks: Marks | None = None,
+        buffers: int = 1,
+        **manner: Any,
+    ) -> Worker:
         folder = self._stack.enter_context(
             ShardFolder(self.staging, "shard-0-of-1", self.heard.note)
         )
@@ -64,9 +71,10 @@ class Bench:
             note=self.heard.note,
         )
         preemption = self._stack.enter_context(Preemption())
+        self.stage = Stage(folder.path, room)
         return Worker(
             extractor=self.extractor,
-            stage=Stage(folder.path, room),
+            stage=self.stage,
             destination=self.store,
             markers=self.markers,
             figures=Figures(
@@ -79,6 +87,7 @@ class Bench:
             told=self.heard,
             trouble=self.trouble,
             manner=Manner(**manner),
+            buffers=buffers,
         )
 
     def do(self, todo: list[Batch], **options: Any) -> Worker:
@@ -133,10 +142,11 @@ def test_extraction_staging_and_uploads_go_on_side_by_side(bench: Bench) -> None
     assert len(bench.store.objects) == 4
 
 
+@pytest.mark.parametrize("buffers", [1, 3])
 def test_no_more_payloads_are_held_than_there_are_buffers(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, buffers: int
 ) -> None:
-    """A fourth would wait for a buffer, deaf to signals and to errors of other threads."""
+    """One more would wait for a buffer, deaf to signals and to errors of other threads."""
     held: list[int] = []
     write = Place.write
 
@@ -148,8 +158,26 @@ def test_no_more_payloads_are_held_than_there_are_buffers(
     bench.extractor.before = lambda batch: held.append(
         1 + sum(not payload.released for payload in bench.extractor.payloads)
     )
-    bench.do(batches(12), uploads=1)
-    assert 1 < max(held) <= BUFFERS
+    bench.do(batches(12), uploads=1, buffers=buffers)
+    assert max(held) <= buffers
+    assert max(held) > 1 or buffers == 1
+
+
+@pytest.mark.parametrize("uploads", [0, 4])
+def test_with_one_buffer_what_a_kill_costs_is_one_batch(bench: Bench, uploads: int) -> None:
+    """A forward pass begins when the file of the one before lies whole in the staging."""
+    todo = batches(12)
+    behind: list[int] = []
+
+    def look(batch: Batch) -> None:
+        if batch.number:
+            name = f"{todo[batch.number - 1].key}.safetensors"
+            kept = name in bench.store.objects or (bench.stage.folder / name).exists()
+            behind.append(not kept)
+
+    bench.extractor.before = look
+    bench.do(todo, uploads=uploads)
+    assert behind == [0] * 11
 
 
 def test_the_first_error_ends_all_and_what_was_marked_stays(bench: Bench) -> None:

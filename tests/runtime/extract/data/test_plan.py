@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from checkpoint_runtime.extract.data.dataset import Dataset
-from checkpoint_runtime.extract.data.digests import digests_of
+from checkpoint_runtime.extract.data.digests import digests_of, outline_of
 from checkpoint_runtime.extract.data.identity import Identity
 from checkpoint_runtime.extract.data.packing import WINDOW, packed
 from checkpoint_runtime.extract.data.plan import Plan
@@ -241,6 +241,26 @@ def test_markers_that_do_not_tell_are_believed_and_those_of_others_do_not_count(
     changed(path, "s7", text="y")
     # As long as before would be the same batches: it may also be packed anew.
     assert planned(path).remaining(ALONE, older | theirs).batches == 0
+
+
+@pytest.mark.parametrize("budget", [100, 77])  # the batches as planned, and all of them stray
+def test_what_other_shards_have_to_do_is_known_by_its_keys(tmp_path: Path, budget: int) -> None:
+    path = write(tmp_path / "d.jsonl", 2 * WINDOW + 7)
+    plan = planned(path, batch_tokens=budget)
+    markers = done(*list(planned(path).remaining(ALONE, {}))[::3])
+    first, second = (plan.remaining(Shard(shard, 2), markers) for shard in (0, 1))
+    assert first.keys
+    assert first.others == set(second.keys)
+    assert second.others == set(first.keys)
+    alone = plan.remaining(ALONE, markers)
+    assert (set(alone.keys), alone.others) == (first.others | second.others, frozenset())
+
+
+def test_a_batch_has_an_outline_without_its_tokens(tmp_path: Path) -> None:
+    remaining = planned(write(tmp_path / "d.jsonl", WINDOW + 7)).remaining(Shard(1, 2), {})
+    some = list(remaining)[::2]
+    keys = {batch.key for batch in some} | remaining.others
+    assert remaining.outlines(keys) == [outline_of(batch) for batch in some]
 
 
 def test_a_budget_of_nothing(tmp_path: Path) -> None:
