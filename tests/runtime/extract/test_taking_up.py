@@ -169,13 +169,14 @@ story.__dict__.update(required=lambda name, what: None, load_model=subject.no_mo
 sys.exit(main(["extract", f"--model={{folder}}", f"--dataset={{folder}}/d.txt", "--layers=0",
                "--dtype=fp32", "--batch-tokens=8", f"--destination=file://{{folder}}/objects",
                f"--staging={{folder}}/staging", f"--state={{folder}}/state", "--heartbeat=0",
-               "--markers-anywhere", f"--shard={{shard}}"]))
+               "--markers-anywhere", f"--shard={{shard}}", *sys.argv[4:]]))
 """
 
 
-def worker_in(folder: Path, shard: str, manner: str) -> subprocess.Popen[str]:
+def worker_in(folder: Path, shard: str, manner: str, *more: str) -> subprocess.Popen[str]:
+    program = PROGRAM.format(root=str(ROOT))
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(root=str(ROOT)), str(folder), shard, manner],
+        [sys.executable, "-c", program, str(folder), shard, manner, *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -183,15 +184,23 @@ def worker_in(folder: Path, shard: str, manner: str) -> subprocess.Popen[str]:
     )
 
 
+def killed_in(folder: Path) -> list[Path]:
+    """What a worker of eight batches had staged when it was killed in the forward pass of the sixth
+    one; nothing of it is stored.
+    """
+    (folder / "d.txt").write_text("".join(f"line {number:02}\n" for number in range(8)))
+    with worker_in(folder, "0/1", "stuck") as worker, in_time(worker):
+        assert worker.stdout is not None
+        forward = [worker.stdout.readline() for _ in range(6)]
+        assert forward == [f"forward {number}\n" for number in range(6)]
+        worker.kill()
+    return list((folder / "staging" / "shard-0-of-1").glob("*.safetensors"))
+
+
 @pytest.mark.parametrize("shards", [1, 2])
 def test_a_killed_worker_loses_its_forward_pass_alone(tmp_path: Path, shards: int) -> None:
     """At the default ``--uploads``; all that it staged is stored by whoever has those batches."""
-    (tmp_path / "d.txt").write_text("".join(f"line {number:02}\n" for number in range(8)))
-    with worker_in(tmp_path, "0/1", "stuck") as first, in_time(first):
-        assert first.stdout is not None
-        assert [first.stdout.readline() for _ in range(6)] == [f"forward {n}\n" for n in range(6)]
-        first.kill()
-    assert len(list((tmp_path / "staging" / "shard-0-of-1").glob("*.safetensors"))) == 5
+    assert len(killed_in(tmp_path)) == 5
     forward: list[str] = []
     for shard in range(shards):
         with worker_in(tmp_path, f"{shard}/{shards}", "well") as again, in_time(again):
@@ -206,3 +215,16 @@ def test_a_killed_worker_loses_its_forward_pass_alone(tmp_path: Path, shards: in
     taken_up = 5 if shards == 1 else 3
     assert f"{taken_up} staged files of an earlier start taken up" in log
     assert f"batches, {taken_up} of them taken up from the staging) in" in log
+
+
+def test_where_there_is_no_room_what_waits_for_another_shard_goes(tmp_path: Path) -> None:
+    staged = killed_in(tmp_path)
+    full = ("--staging-high=0.001", "--staging-low=0.001", "--staging-deadline=0")
+    with worker_in(tmp_path, "0/2", "well", *full) as worker, in_time(worker):
+        out, err = worker.communicate()
+    assert (worker.returncode, out) == (5, "")
+    assert "there is no room for the next batch" in err
+    assert len(list((tmp_path / "objects").glob("*.safetensors"))) == 3
+    folder = staged[0].parent
+    assert f"{folder}: removed 2 staged files of a writer that is gone" in err
+    assert list(folder.glob("*.safetensors")) == []
