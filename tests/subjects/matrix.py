@@ -972,7 +972,7 @@ TWINS = (
         faults=(STORE_LIES, STORE_CHANGED),
         holds=frozenset({MARKER_IMPLIES, RECONCILES_TRULY}),
         module="awscrt",
-        note="the runtime's own: tox -e extractor judges it by kills and failing stores too",
+        note="the runtime's own: tox -e extractor judges it by kills, failing stores and a staging",
     ),
     sound_staging("staging", STAGING_GONE),
     sound_staging("staging_gives_up"),

@@ -87,7 +87,10 @@ def no_model(*_: object, **__: object) -> SimpleNamespace:
     return SimpleNamespace(identity=identity, max_tokens=None, device=SimpleNamespace(buffers=1))
 
 
-def run(workspace: Path) -> int:
+def run(workspace: Path, *more: str) -> int:
+    """
+    :param more: options that stand instead of the ones here.
+    """
     load()
     from checkpoint_runtime.command.main import main
     from checkpoint_runtime.extract import run as story
@@ -117,6 +120,7 @@ def run(workspace: Path) -> int:
             "--upload-deadline=3",
             # One step after the other, so that every run asks for the same in the same order.
             "--uploads=0",
+            *more,
         ]
     )
 
@@ -158,4 +162,4 @@ def load() -> None:
 
 if __name__ == "__main__":
     commands = {"run": run, "reconcile": reconcile, "check": check}
-    sys.exit(commands[sys.argv[1]](Path(sys.argv[2])))
+    sys.exit(commands[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:]))

@@ -189,7 +189,7 @@ def _add_manner(command: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="SECONDS",
         help="after SIGTERM, SIGINT or SIGUSR1 what is extracted has so long to be stored "
-        "(default: it is abandoned, and extracted again)",
+        "(default: the next start takes up what is staged)",
     )
     command.add_argument(
         "--heartbeat",

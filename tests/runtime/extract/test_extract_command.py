@@ -51,6 +51,7 @@ def test_options_become_wishes(tmp_path: Path) -> None:
     assert found.marks.budget_bytes == 3 << 29
     assert (found.marks.high, found.marks.low) == (0.9, 0.6)
     assert found.manner.keeps_not_finite
+    assert (found.ahead, wishes(tmp_path, "--ahead=0").ahead) == (None, 0)
     assert found.store.read_timeout_s == 60.0
     assert wishes(tmp_path, "--upload-deadline=3").store.read_timeout_s == 1.0
 
@@ -61,6 +62,7 @@ def test_options_become_wishes(tmp_path: Path) -> None:
         ("--shard=4/4", "there is no such shard"),
         ("--layers=2,x", "numbers with commas"),
         ("--uploads=-1", "--uploads -1 is no number of threads from 0 to 256."),
+        ("--ahead=-1", "--ahead -1 is no number of batches from 0 to 16."),
         ("--staging-budget=much", "--staging-budget 'much' is no size: 512M, say, or 2G."),
         ("--staging-high=50", "--staging-low 60 and --staging-high 50 are no marks"),
         ("--staging-deadline=-1", "--staging-deadline -1 is no time"),

@@ -79,6 +79,18 @@ def test_what_is_not_whole_is_removed_and_its_room_given_back(
     assert (list(tmp_path.iterdir()), stage.room.held_bytes) == ([], 0)
 
 
+def test_what_vanishes_meanwhile_is_none(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, Room(tmp_path, Marks()))
+    (tmp_path / f"{ONE.key}.safetensors").write_bytes(CONTENT)
+    notes: list[str] = []
+    found = Leftovers(stage, [outline_of(ONE), outline_of(OTHER)], notes.append)
+    (tmp_path / f"{ONE.key}.safetensors").unlink()
+    assert list(found) == []
+    assert len(notes) == 1
+    assert notes[0].endswith("it cannot be read: No such file or directory")
+    assert stage.room.held_bytes == 0
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with ExitStack() as stack:

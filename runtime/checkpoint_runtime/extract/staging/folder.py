@@ -107,8 +107,9 @@ class ShardFolder:
         :param own: keys of the batches that this worker has to do.
         :param others: of those that other shards have to do.
         """
+        own = frozenset(own)
+        wanted = own.union(others)
         self._remove(self.path, lambda name: _is_final(name) and _key_in(name) not in own)
-        wanted = {*own, *others}
         for folder in self._others():
             self._each(folder, lambda name: _key_in(name) in own, self._move)
             self._remove(folder, lambda name: _is_final(name) and _key_in(name) not in wanted)

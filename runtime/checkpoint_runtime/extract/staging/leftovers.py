@@ -40,7 +40,8 @@ class Leftovers:
         """
         self._note = note
         # All of them count as held from the beginning, whatever becomes of them.
-        self._found = [(outline, stage.found(outline.key)) for outline in outlines]
+        places = ((outline, stage.found(outline.key)) for outline in outlines)
+        self._found = [(outline, place) for outline, place in places if place is not None]
 
     def __iter__(self) -> Iterator[Staged]:
         """Those that are whole, one by one: each is read to its end. The others are removed.

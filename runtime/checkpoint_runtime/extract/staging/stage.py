@@ -45,16 +45,15 @@ class Stage:
             raise
         return place
 
-    def found(self, key: str) -> Place:
+    def found(self, key: str) -> Place | None:
         """The place of a file that is there already, whatever it holds. Its room is counted.
 
-        :raises StagingError: it is not there any more.
+        None: it is not there any more. A staging may vanish at any time.
         """
-        path = self.folder / final_name(key)
         try:
-            size_bytes = path.stat().st_size
-        except OSError as error:
-            raise StagingError(f"{path} cannot be looked at: {error.strerror}.") from error
+            size_bytes = (self.folder / final_name(key)).stat().st_size
+        except OSError:
+            return None
         reservation = self.room.counted(size_bytes)
         return Place(self.folder, key, size_bytes, self.room, reservation, is_written=True)
 
