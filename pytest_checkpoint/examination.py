@@ -37,6 +37,8 @@ class Examination:
     folder: Path | None = None
     """Where recording and evidence are kept."""
     elapsed_s: float = 0.0
+    interrupted: bool = False
+    """By Ctrl-C: it says what was seen so far."""
 
 
 class Progress(Protocol):

@@ -14,20 +14,25 @@ from pathlib import Path
 
 from checkpoint_contracts import judge_all
 from checkpoint_contracts.effects import EFFECTS
-from checkpoint_contracts.evidence import Evidence
 from pytest_checkpoint.errors import HarnessError, SubjectError
 from pytest_checkpoint.examination import Examination, Progress
-from pytest_checkpoint.examiner import Examiner, contracts_of
+from pytest_checkpoint.examiner import Examiner
+from pytest_checkpoint.groundwork import contracts_of, invalid_evidence
+from pytest_checkpoint.interruption import too_early
 from pytest_checkpoint.keeping.bodies import copy_kept_bodies
+from pytest_checkpoint.keeping.continued import Continued
+from pytest_checkpoint.keeping.definition import definition_of
 from pytest_checkpoint.keeping.kept import Kept
 from pytest_checkpoint.keeping.places import chosen_root, first_root, kept_folder, slots_of
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.bucket import require_store, wanted_store
-from pytest_checkpoint.phases.control import FirstRun, first_run
+from pytest_checkpoint.phases.control import Control, FirstRun, first_run
 from pytest_checkpoint.phases.trying import is_trial
 from pytest_checkpoint.record import abilities
 from pytest_checkpoint.record.client import SlotClient
+from pytest_checkpoint.record.journal import Recording
+from pytest_checkpoint.replayer import Replayer
 from pytest_checkpoint.states.kill import parse
 from pytest_checkpoint.subject import Subject
 
@@ -36,18 +41,59 @@ def examine(subject: Subject, options: Options, progress: Progress) -> Examinati
     """Find out which promises a subject keeps.
 
     Raises :class:`~pytest_checkpoint.errors.UserError` for what is known before anything runs. What
-    is wrong with the subject makes every verdict inconclusive, with that sentence.
+    is wrong with the subject makes every verdict inconclusive, with that sentence. What the session
+    that is continued has judged is not done again.
     """
     abilities.require()
     require_store(subject, options)
     kept_folder(options, subject)  # told now, not after the first run, if it cannot be made
     begun = time.monotonic()
+    definition = definition_of(subject, options)
+    before = Continued.of(options, subject, definition)
+    if before is not None and not before.why_anew:
+        finished = before.finished(contracts_of(options))
+        if finished is not None:
+            return finished
+    examiner: Examiner | None = None
     try:
-        with _after_first_run(subject, options, progress) as (first, client):
-            examination = Examiner(subject, options, progress, client).examine(first)
+        with _to_examine(subject, options, progress, before) as (start, examiner):
+            examination = (
+                examiner.go_on(start)
+                if isinstance(start, Control)
+                else examiner.examine(start, definition)
+            )
     except (SubjectError, HarnessError) as error:
-        examination = _invalid(subject, options, str(error))
-    return dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
+        return dataclasses.replace(
+            _invalid(subject, options, str(error)), elapsed_s=time.monotonic() - begun
+        )
+    except KeyboardInterrupt:
+        # Its processes have ended and its slot is given back: now it may be said what was seen.
+        if examiner is None:
+            return too_early(subject, options)
+        examination = examiner.interrupted()
+    examination = dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
+    if not examination.interrupted:
+        examiner.keep_finished(examination)
+    return examination
+
+
+@contextmanager
+def _to_examine(
+    subject: Subject, options: Options, progress: Progress, before: Continued | None
+) -> Iterator[tuple[Control | FirstRun, Examiner]]:
+    """Who examines it, in its slot, and where that begins: a control run that is known, or none."""
+    anew: tuple[str, ...] = ()
+    if before is not None:
+        control = before.why_anew or before.control(options)
+        if isinstance(control, Control):
+            with _recorded_slot(control.recording, subject, options) as client:
+                copy_kept_bodies(before.folder, client)
+                yield control, Examiner(subject, options, progress, client)
+            return
+        anew = (control,)
+        progress.phase(control)
+    with _after_first_run(subject, options, progress) as (first, client):
+        yield first, Examiner(subject, options, progress, client, *anew)
 
 
 def replay(
@@ -67,17 +113,16 @@ def replay(
     try:
         if kept is None:
             with _after_first_run(subject, options, progress) as (first, client):
-                examination = Examiner(subject, options, progress, client).record_and_replay(
+                examination = Replayer(subject, options, progress, client).record_and_replay(
                     first, contract, point_id
                 )
         else:
-            slot = Path(kept.recording.slot)
             progress.phase(kept.note)
-            with _slot(slot.parent, subject, options, int(slot.name)) as client:
+            with _recorded_slot(kept.recording, subject, options) as client:
                 copy_kept_bodies(kept_folder(options, subject), client)
-                examiner = Examiner(subject, options, progress, client, kept.note)
+                replayer = Replayer(subject, options, progress, client, kept.note)
                 control = kept.control(options)
-                examination = examiner.replay(control, kept.evidence, contract, point_id)
+                examination = replayer.replay(control, kept.evidence, contract, point_id)
     except (SubjectError, HarnessError) as error:
         examination = _invalid(subject, options, str(error))
     return dataclasses.replace(examination, elapsed_s=time.monotonic() - begun)
@@ -86,6 +131,12 @@ def replay(
 def _slot(base: Path, subject: Subject, options: Options, number: int | None = None) -> SlotClient:
     receives = EFFECTS in subject.capabilities
     return SlotClient(base, number, receives=receives, store=wanted_store(subject, options))
+
+
+def _recorded_slot(recording: Recording, subject: Subject, options: Options) -> SlotClient:
+    """The one that a recording belongs to."""
+    slot = Path(recording.slot)
+    return _slot(slot.parent, subject, options, int(slot.name))
 
 
 @contextmanager
@@ -100,12 +151,5 @@ def _after_first_run(
 
 
 def _invalid(subject: Subject, options: Options, sentence: str) -> Examination:
-    evidence = Evidence(
-        subject=subject.name,
-        capabilities=subject.capabilities,
-        faults=options.faults,
-        not_applicable=subject.not_applicable,
-        invalid=sentence,
-        restart_ratio=options.restart_ratio,
-    )
+    evidence = invalid_evidence(subject, options, sentence)
     return Examination(evidence=evidence, verdicts=judge_all(evidence, contracts_of(options)))

@@ -50,3 +50,7 @@ class Options:
     """The object store behind the proxy; empty: the kit's own."""
     contracts: frozenset[str] | None = None
     """Ids that were selected; None: all. Faults that none of them needs are not explored."""
+    session: str = ""
+    """The id under which what is judged is kept, until the session has ended."""
+    continues: bool = False
+    """Go on with what was judged in that session before it was interrupted."""

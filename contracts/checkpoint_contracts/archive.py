@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import json
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from checkpoint_contracts.evidence import Evidence
 
 FORMAT: Final = 1
+_Part = TypeVar("_Part")
 
 
 class ArchiveError(ValueError):
@@ -50,6 +52,21 @@ def load(text: str) -> Evidence:
     return evidence
 
 
+def plain(part: object) -> object:
+    """A piece of evidence as JSON has it: for keeping it before all of it is there."""
+    return _plain(part)
+
+
+def typed(kind: type[_Part], part: object) -> _Part:
+    """A value of the dataclass ``kind`` from what :func:`plain` made of it.
+
+    Raises :class:`ArchiveError`, with a sentence, for anything else.
+    """
+    value = _typed(kind, part, kind.__name__)
+    assert isinstance(value, kind)
+    return value
+
+
 def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
@@ -60,7 +77,7 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {_plain(key): _plain(item) for key, item in value.items()}
     if isinstance(value, frozenset):
-        return sorted(_plain(item) for item in value)  # type: ignore[type-var]
+        return sorted((_plain(item) for item in value), key=str)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
@@ -103,9 +120,8 @@ def _generic(kind: Any, value: object, where: str) -> object:
 
 
 def _record(kind: Any, members: dict[str, object], where: str) -> object:
-    hints = typing.get_type_hints(kind)
-    names = {field.name for field in dataclasses.fields(kind)}
-    unknown = members.keys() - names
+    hints = _hints(kind)
+    unknown = members.keys() - hints.keys()
     if unknown:
         raise ArchiveError(
             f"the kept evidence is damaged or newer: {where} has {', '.join(sorted(unknown))}"
@@ -115,6 +131,13 @@ def _record(kind: Any, members: dict[str, object], where: str) -> object:
         return kind(**values)
     except TypeError as error:
         raise ArchiveError(f"the kept evidence is damaged: {where}: {error}") from error
+
+
+@functools.cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    """Field → its type. Looked up once: there are thousands of records of a few kinds."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 def _expect(kind: type[Any], value: object, where: str) -> Any:

@@ -1,8 +1,9 @@
 """What is kept of an examination: evidence, and a wreck for the first of each cause.
 
 ``.checkpoint-contracts/SUBJECT/`` holds ``recording/``, ``evidence.json``, ``operations.txt``,
-``resumes/`` (the recordings of those that were crashed in turn), ``bodies/`` (the bytes of objects
-that they tell of) and ``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR),
+``logbook.jsonl`` (:mod:`pytest_checkpoint.keeping.logbook`), ``resumes/`` (the recordings of those
+that were crashed in turn), ``bodies/`` (the bytes of objects that they tell of) and
+``wrecks/CONTRACT-STEP.VARIANT/`` with ``w`` (the workspace), ``t`` (TMPDIR),
 ``events``, ``effects`` and ``objects`` as the crash left them (or a trial's last leg), and what was
 printed. All wrecks together stay under a cap.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from checkpoint_contracts import archive
 from checkpoint_contracts.evidence import (
@@ -26,8 +27,11 @@ from checkpoint_contracts.evidence import (
 from checkpoint_contracts.verdict import Finding, Verdict
 from pytest_checkpoint.examination import Wreck
 from pytest_checkpoint.keeping.bodies import BODIES, keep_bodies, name_of_body
-from pytest_checkpoint.keeping.places import file_name
+from pytest_checkpoint.keeping.logbook import LOGBOOK
+from pytest_checkpoint.keeping.places import file_name, kept_folder
+from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.faults.rooms import first_refused
+from pytest_checkpoint.record.client import SlotClient
 from pytest_checkpoint.record.describe import describe
 from pytest_checkpoint.record.operations import WORKSPACE, Operation
 from pytest_checkpoint.record.slot import remove_tree
@@ -37,6 +41,7 @@ from pytest_checkpoint.states.kill import parse
 from pytest_checkpoint.states.resumes import Resumes
 from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.states.timeline import State
+from pytest_checkpoint.subject import Subject
 from pytest_checkpoint.tree.compare import walk
 from pytest_checkpoint.tree.image import Directory, File, Image, Symlink, printable
 from pytest_checkpoint.tree.restore import restore
@@ -60,6 +65,15 @@ class Keeper:
     store: Bodies | None = None
     """Where the bytes of objects are; None: the subject has no object store."""
 
+    @classmethod
+    def of(cls, subject: Subject, options: Options, client: SlotClient) -> Self:
+        """For what is seen in this slot."""
+        return cls(
+            folder=kept_folder(options, subject, client.number),
+            cap_bytes=options.keep_bytes,
+            store=client.bodies if subject.s3 is not None else None,
+        )
+
     @property
     def recording(self) -> Path:
         return self.folder / RECORDING
@@ -76,14 +90,17 @@ class Keeper:
             keep_bodies(self.folder, (self.recording, *resumes), self.store)
 
     def begin(self) -> None:
-        """Forget what an earlier examination kept."""
+        """Forget what an earlier examination kept: first that there is anything to go on with."""
+        (self.folder / LOGBOOK).unlink(missing_ok=True)
         for name in (RECORDING, _WRECKS, _RESUMES, BODIES):
             remove_tree(self.folder / name)
         for name in (EVIDENCE, "operations.txt"):
             (self.folder / name).unlink(missing_ok=True)
 
     def evidence(self, evidence: Evidence) -> None:
-        (self.folder / EVIDENCE).write_text(archive.dump(evidence), encoding="utf-8")
+        beside = self.folder / f"{EVIDENCE}.new"
+        beside.write_text(archive.dump(evidence), encoding="utf-8")
+        beside.replace(self.folder / EVIDENCE)
 
     def operations(self, operations: tuple[Operation, ...]) -> None:
         lines = [f"{one.step:6} {describe(one)}\n" for one in operations]

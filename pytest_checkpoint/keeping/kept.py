@@ -55,23 +55,31 @@ class Kept:
 
     def control(self, options: Options) -> Control:
         """As if the control run had just been made."""
-        reference = self.reference
-        took_s = max(reference.run.wall_s, reference.finished_resume.wall_s)
-        return Control(
-            reference=reference,
-            recording=self.recording,
-            start=State(
-                self.recording.start,
-                self.recording.start_events,
-                self.recording.start_effects,
-                self.recording.start_objects,
-            ),
-            deadlines=Deadlines.of(
-                options, resume_took_s=took_s, check_took_s=reference.check.wall_s
-            ),
-            unreadable=(),
-            notes=(),
-        )
+        return control_of(options, self.recording, self.reference)
+
+
+def control_of(
+    options: Options,
+    recording: Recording,
+    reference: Reference,
+    unreadable: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Control:
+    """Of a control run that was made before."""
+    took_s = max(reference.run.wall_s, reference.finished_resume.wall_s)
+    return Control(
+        reference=reference,
+        recording=recording,
+        start=State(
+            recording.start,
+            recording.start_events,
+            recording.start_effects,
+            recording.start_objects,
+        ),
+        deadlines=Deadlines.of(options, resume_took_s=took_s, check_took_s=reference.check.wall_s),
+        unreadable=unreadable,
+        notes=notes,
+    )
 
 
 def evidence_of_replay(known: Evidence, contract: str, again: Experiment) -> Evidence:

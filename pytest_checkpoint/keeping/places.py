@@ -7,11 +7,13 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.options import Options
+from pytest_checkpoint.record.slot import SLOTS
 from pytest_checkpoint.subject import Subject
 
 KEPT: Final = ".checkpoint-contracts"
@@ -52,19 +54,45 @@ def slots_of(root: Path, options: Options, subject: Subject) -> Path:
 
 def kept_folder(options: Options, subject: Subject, slot: int = 0) -> Path:
     """``.checkpoint-contracts/SUBJECT`` in the rootdir; made, with a .gitignore of its own."""
-    top = options.rootdir / KEPT
-    folder = top / (file_name(subject.name) + (f".{slot}" if slot else ""))
+    folder = make_top(options.rootdir) / _name(subject, slot)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise cannot_be_kept(folder, error) from error
+    return folder
+
+
+def kept_folders(options: Options, subject: Subject) -> Iterator[Path]:
+    """Those that there are, of every slot."""
+    top = options.rootdir / KEPT
+    for slot in range(SLOTS):
+        folder = top / _name(subject, slot)
+        if folder.is_dir():
+            yield folder
+
+
+def make_top(rootdir: Path) -> Path:
+    """``.checkpoint-contracts`` in the rootdir."""
+    top = rootdir / KEPT
+    try:
+        top.mkdir(parents=True, exist_ok=True)
         ignore = top / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n")
     except OSError as error:
-        raise UserError(
-            f"recordings and wrecks cannot be kept in {folder}: {error.strerror}; make it "
-            "writable, or give --rootdir a directory that is"
-        ) from error
-    return folder
+        raise cannot_be_kept(top, error) from error
+    return top
+
+
+def cannot_be_kept(folder: Path, error: OSError) -> UserError:
+    return UserError(
+        f"recordings and wrecks cannot be kept in {folder}: {error.strerror}; make it "
+        "writable, or give --rootdir a directory that is"
+    )
+
+
+def _name(subject: Subject, slot: int) -> str:
+    return file_name(subject.name) + (f".{slot}" if slot else "")
 
 
 def file_name(text: str) -> str:

@@ -13,14 +13,9 @@ from checkpoint_contracts.table import gap, symptoms
 from checkpoint_contracts.wording import place
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.conduct import conduct, looks_of
 from pytest_checkpoint.phases.control import Control
-from pytest_checkpoint.phases.explore import (
-    Exploration,
-    Starts,
-    conduct,
-    explore,
-    looks_of,
-)
+from pytest_checkpoint.phases.explore import Exploration, Starts, explore
 from pytest_checkpoint.phases.second_crash.recoveries import single_keys
 from pytest_checkpoint.record.describe import normalized, shown_path
 from pytest_checkpoint.states.damage import Damages

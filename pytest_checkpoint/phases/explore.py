@@ -5,27 +5,27 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
-from checkpoint_contracts import ACKNOWLEDGES_EXIT, after_exit, wants_unresumed_check
-from checkpoint_contracts.bucket import StoreRequest
-from checkpoint_contracts.evidence import Coverage, CrashPoint, Execution, Experiment, Fault
+from checkpoint_contracts import ACKNOWLEDGES_EXIT, after_exit
+from checkpoint_contracts.evidence import Coverage, CrashPoint, Experiment, Fault
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.again_fresh import Sample
-from pytest_checkpoint.phases.bench import Bench, lines_of
+from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.conduct import conduct, hung, looks_of, told, usable
 from pytest_checkpoint.phases.control import Control
-from pytest_checkpoint.phases.deadlines import Deadlines
-from pytest_checkpoint.phases.effects.reading import effects_of
-from pytest_checkpoint.phases.looks import Looks
-from pytest_checkpoint.phases.store.reading import objects_of, requests_of
+from pytest_checkpoint.phases.logbook import FORGETFUL, Logbook
 from pytest_checkpoint.states.kill import CrashState
 from pytest_checkpoint.states.order import UniqueState
 from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.states.timeline import State
 
+EXPLORED: Final = "state "
+"""Begins what a logbook calls a state that was explored; its crash's id follows."""
+ENDED: Final = "exploring ended"
 _HANGS_KNOWN: Final = 2
 """After so many hangs at one operation × kind its further states are not explored."""
 
@@ -57,6 +57,27 @@ class Exploration:
 NOTHING_EXPLORED: Final = Exploration(experiments=(), coverage={})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explored:
+    """What was seen of one state, and is known from then on."""
+
+    experiments: tuple[Experiment, ...]
+    """The one that was made; then the same for the power losses that leave the state too."""
+    warm: bool
+    unlike: bool = False
+    """A warm start could not be used, and a fresh one could."""
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """That the exploring is over, and how."""
+
+    coverage: Mapping[Fault, Coverage]
+    unlike: CrashPoint | None
+    """As :attr:`Exploration.unlike`."""
+
+
 class Starts(Protocol):
     """Who decides which experiments start warm (:class:`~pytest_checkpoint.phases.warm.Warmth`)."""
 
@@ -85,139 +106,140 @@ def explore(
     starts: Starts,
     *,
     deadline: float | None = None,
+    logbook: Logbook = FORGETFUL,
 ) -> Exploration:
     """One experiment per unique state, until all are done or the budget is spent.
 
     ``deadline``: when it is, by :func:`time.monotonic`; None: the time budget from now on.
+    ``logbook``: what is known already is not made again, and costs nothing of the budget.
     """
-    options, begun = bench.options, time.monotonic()
+    options = bench.options
     if deadline is None:
-        deadline = begun + options.time_budget_s
-    looks = looks_of(bench, control, source)
-    experiments: list[Experiment] = []
-    explored: set[CrashState] = set()
-    keys: set[bytes] = set()
-    left_out: list[CrashState] = []
-    warm: set[CrashPoint] = set()
-    unlike: CrashPoint | None = None
-    hangs: Counter[tuple[Fault, str]] = Counter()
-    sample = Sample(options.seed)
+        deadline = time.monotonic() + options.time_budget_s
+    ended = logbook.recall(ENDED, Ended)
+    explorer = _Explorer(bench, control, source, starts, logbook)
     for number, (unique, state) in enumerate(plan):
-        if time.monotonic() >= deadline and not options.exhaustive:
-            break
-        where = source.point(unique.crash)
-        kind = (where.fault, where.signature)
-        if hangs[kind] >= _HANGS_KNOWN:
-            left_out.append(unique.crash)
-            continue
-        also = _also_lost(bench, source, unique)
-        equal = equal_steps(unique)
-        made = partial(
-            conduct, bench, where, state, control.deadlines, looks, equal, tuple(also.values())
+        if not explorer.recalls(unique, state):
+            if ended is not None:
+                continue
+            if time.monotonic() >= deadline and not options.exhaustive:
+                break
+            if explorer.leaves_out(unique):
+                continue
+            explorer.explore(unique, state)
+        progress.advance(number + 1, len(plan.states))
+    if ended is None:
+        ended = Ended(
+            coverage=plan.coverage(explorer.explored, explorer.left_out),
+            unlike=explorer.unlike or explorer.sample.unlike(),
         )
-        with bench.reusing_checks(), bench.warmly(on=starts.serves(where, equal)) as is_warm:
+        logbook.keep(ENDED, ended)
+    # In the order of the run, so that of each cause the earliest is reported.
+    experiments = sorted(
+        explorer.experiments,
+        key=lambda one: (one.point.step, list(Fault).index(one.point.fault)),
+    )
+    return Exploration(
+        experiments=tuple(experiments),
+        coverage=ended.coverage,
+        warm=frozenset(explorer.warm),
+        unlike=ended.unlike,
+        keys=frozenset(explorer.keys),
+        took_s=explorer.took_s,
+    )
+
+
+class _Explorer:
+    """The experiments of one exploration, one after the other."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        control: Control,
+        source: StateSource,
+        starts: Starts,
+        logbook: Logbook,
+    ) -> None:
+        self.experiments: Final[list[Experiment]] = []
+        self.explored: Final[set[CrashState]] = set()
+        self.keys: Final[set[bytes]] = set()
+        self.left_out: Final[list[CrashState]] = []
+        self.warm: Final[set[CrashPoint]] = set()
+        self.unlike: CrashPoint | None = None
+        self.sample: Final = Sample(bench.options.seed)
+        self.took_s = 0.0
+        self._bench, self._control, self._source = bench, control, source
+        self._starts, self._logbook = starts, logbook
+        self._looks: Final = looks_of(bench, control, source)
+        self._hangs: Final[Counter[tuple[Fault, str]]] = Counter()
+
+    def leaves_out(self, unique: UniqueState) -> bool:
+        """Whether others at that operation hung."""
+        where = self._source.point(unique.crash)
+        known = self._hangs[where.fault, where.signature] >= _HANGS_KNOWN
+        if known:
+            self.left_out.append(unique.crash)
+        return known
+
+    def recalls(self, unique: UniqueState, state: State) -> bool:
+        """Whether it was explored before the session was interrupted."""
+        where = self._source.point(unique.crash)
+        known = self._logbook.recall(f"{EXPLORED}{where.id}", Explored)
+        if known is None:
+            return False
+        first = known.experiments[0]
+        self._take(unique, known)
+        if known.warm:
+            also = tuple(one.point for one in known.experiments[1:])
+            self.sample.offer(first, self._making(unique, state, also))
+        return True
+
+    def explore(self, unique: UniqueState, state: State) -> None:
+        begun = time.monotonic()
+        bench, source = self._bench, self._source
+        where, equal = source.point(unique.crash), equal_steps(unique)
+        also = _also_lost(bench, source, unique)
+        made = self._making(unique, state, tuple(also.values()))
+        serves = self._starts.serves(where, equal)
+        with bench.reusing_checks(), bench.warmly(on=serves) as is_warm:
             experiment = made()
-        if is_warm and not _usable(experiment):
+        unlike = False
+        if is_warm and not usable(experiment):
             experiment = made()
-            unlike = unlike or (where if _usable(experiment) else None)
+            is_warm, unlike = False, usable(experiment)
         elif is_warm:
-            warm.update((where, *also.values()))
-            sample.offer(experiment, made)
-        hangs[kind] += hung(experiment)
-        experiments.append(told(experiment, source, unique.crash))
+            self.sample.offer(experiment, made)
+        experiments = [told(experiment, source, unique.crash)]
         for crash, loss in also.items():
             same = dataclasses.replace(experiment, point=loss, equal_steps=())
             experiments.append(told(same, source, crash))
-        explored.add(unique.crash)
-        keys.add(unique.key)
-        progress.advance(number + 1, len(plan.states))
-    unlike = unlike or sample.unlike()
-    # In the order of the run, so that of each cause the earliest is reported.
-    experiments.sort(key=lambda one: (one.point.step, list(Fault).index(one.point.fault)))
-    return Exploration(
-        experiments=tuple(experiments),
-        coverage=plan.coverage(explored, left_out),
-        warm=frozenset(warm),
-        unlike=unlike,
-        keys=frozenset(keys),
-        took_s=time.monotonic() - begun,
-    )
-
-
-def looks_of(bench: Bench, control: Control, source: StateSource) -> Looks:
-    """What experiments with this recording look at."""
-    timeline = source.timeline
-    end = timeline.after(timeline.steps)
-    return Looks(bench, control.reference, end, source.further.get(Fault.DAMAGE))
-
-
-def conduct(
-    bench: Bench,
-    where: CrashPoint,
-    state: State,
-    deadlines: Deadlines,
-    looks: Looks,
-    equal: tuple[int, ...] = (),
-    also: tuple[CrashPoint, ...] = (),
-) -> Experiment:
-    """Restore the state, resume, take the events, look, check.
-
-    ``also``: crashes that leave it too.
-    """
-    unresumed = None
-    if any(_wants_unresumed(bench, one, equal) for one in (where, *also)):
-        bench.put(state)
-        unresumed = bench.check(deadlines.check_s)
-    bench.put(state)
-    handoff = looks.handoff(where, state, deadlines)
-    resume, asked = _resume(bench, deadlines)
-    resumed = Experiment(
-        point=where,
-        equal_steps=equal,
-        events_before=lines_of(state.events),
-        events_after=bench.new_events(state.events),
-        effects_before=effects_of(state.effects),
-        effects_after=bench.new_effects(state.effects),
-        requests=asked,
-        objects=objects_of(bench.client.objects.read_bytes()),
-        resume=resume,
-        unresumed_check=unresumed,
-        handoff=handoff,
-    )
-    output_changes = looks.output_changes(resumed, state)
-    damage = looks.damage(where, resume)
-    check = second = None
-    if resume.succeeded:
-        check = bench.check(deadlines.check_s)
-    elif resume.usable and not resume.timed_out and damage is None:
-        second = bench.resume(deadlines.resume_s)
-    return dataclasses.replace(
-        resumed, second_resume=second, check=check, output_changes=output_changes, damage=damage
-    )
-
-
-def _resume(bench: Bench, deadlines: Deadlines) -> tuple[Execution, tuple[StoreRequest, ...]]:
-    """Once, or as often as the subject says it may take; the cost is that of all attempts."""
-    execution = bench.resume(deadlines.resume_s)
-    asked = requests_of(bench.asked)
-    for _ in range(bench.subject.resume_attempts - 1):
-        if execution.succeeded or not execution.usable:
-            break
-        again = bench.resume(deadlines.resume_s)
-        asked += requests_of(bench.asked)
-        execution = dataclasses.replace(
-            again,
-            wall_s=execution.wall_s + again.wall_s,
-            user_cpu_s=execution.user_cpu_s + again.user_cpu_s,
-            bytes_written=execution.bytes_written + again.bytes_written,
-            operations=execution.operations + again.operations,
+        known = Explored(
+            experiments=tuple(experiments),
+            warm=is_warm,
+            unlike=unlike,
+            took_s=time.monotonic() - begun,
         )
-    return execution, asked
+        self._logbook.keep(f"{EXPLORED}{where.id}", known)
+        self._take(unique, known)
 
+    def _making(
+        self, unique: UniqueState, state: State, also: tuple[CrashPoint, ...]
+    ) -> Callable[[], Experiment]:
+        where, equal = self._source.point(unique.crash), equal_steps(unique)
+        deadlines = self._control.deadlines
+        return partial(conduct, self._bench, where, state, deadlines, self._looks, equal, also)
 
-def _wants_unresumed(bench: Bench, where: CrashPoint, equal: tuple[int, ...]) -> bool:
-    wanted = bench.options.contracts
-    return wants_unresumed_check(where, equal, bench.subject.capabilities, wanted)
+    def _take(self, unique: UniqueState, known: Explored) -> None:
+        first = known.experiments[0]
+        if known.unlike:
+            self.unlike = self.unlike or first.point
+        self._hangs[first.point.fault, first.point.signature] += hung(first)
+        self.experiments.extend(known.experiments)
+        if known.warm:
+            self.warm.update(one.point for one in known.experiments)
+        self.explored.add(unique.crash)
+        self.keys.add(unique.key)
+        self.took_s += known.took_s
 
 
 def _also_lost(
@@ -237,34 +259,6 @@ def _also_lost(
     return {alias: source.point(alias) for alias in wanted}
 
 
-def told(experiment: Experiment, source: StateSource, crash: CrashState) -> Experiment:
-    """With what a power loss took, in words."""
-    if crash.fault is not Fault.POWER_LOSS:
-        return experiment
-    words = source.words(crash)
-    return dataclasses.replace(
-        experiment,
-        lost=words.lost,
-        missing_syncs=words.missing_syncs,
-        missing_kinds=words.missing_kinds,
-    )
-
-
 def equal_steps(unique: UniqueState) -> tuple[int, ...]:
     """Further steps after which a kill leaves the state."""
     return tuple(alias.step for alias in unique.aliases if alias.fault is Fault.KILL)
-
-
-def _usable(experiment: Experiment) -> bool:
-    executions = (
-        experiment.unresumed_check,
-        experiment.resume,
-        experiment.second_resume,
-        experiment.check,
-    )
-    return all(one is None or one.usable for one in executions)
-
-
-def hung(experiment: Experiment) -> bool:
-    check = experiment.check
-    return experiment.resume.timed_out or (check is not None and check.timed_out)

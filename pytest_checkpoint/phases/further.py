@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 from checkpoint_contracts import BAD_STATE_IS_REFUSED, CRASH_DURING_RECOVERY
 from checkpoint_contracts.bad_state import REFUSES_BAD_STATE
@@ -22,6 +23,11 @@ from pytest_checkpoint.states.kill import CrashState, parse
 from pytest_checkpoint.states.resumes import crash_id, crashes_before
 from pytest_checkpoint.states.source import StateSource
 from pytest_checkpoint.subject import Subject
+
+SECOND_CRASHES: Final = "second crashes"
+DAMAGES: Final = "damages"
+
+Once = Callable[[str, Callable[[], Exploration]], Exploration]
 
 
 def takes_more(faults: frozenset[Fault], subject: Subject) -> bool:
@@ -49,26 +55,43 @@ def with_further(
     progress: Progress,
     warmth: Warmth,
     folder: Path,
+    once: Once,
 ) -> Exploration:
     """``explored``, and what the faults ask for that take more than a single crash.
 
-    ``folder``: where resumes that are recorded for it are kept.
+    ``folder``: where resumes that are recorded for it are kept. ``once``: who may know already what
+    such an exploration gave, by its name, and else has it made.
     """
+    before = explored
     if _crashes_again(faults, bench.subject):
-        again = explore_second_crashes(
-            bench,
-            control,
-            source,
-            explored,
-            progress,
-            warmth,
-            folder=folder,
-        )
+
+        def crash_again() -> Exploration:
+            remove_tree(folder)
+            return explore_second_crashes(
+                bench, control, source, before, progress, warmth, folder=folder
+            )
+
+        again = once(SECOND_CRASHES, crash_again)
+        recall_all(bench, control, source, folder)
         explored = explored.with_more(again)
     if _damages(faults, bench.subject):
-        damaged = explore_damages(bench, control, source, explored, progress, warmth)
-        explored = explored.with_more(damaged)
+
+        def damage() -> Exploration:
+            return explore_damages(bench, control, source, before, progress, warmth)
+
+        damages_of(bench, source)
+        explored = explored.with_more(once(DAMAGES, damage))
     return explored
+
+
+def recall_all(bench: Bench, control: Control, source: StateSource, folder: Path) -> None:
+    """See that ``source`` knows all resumes that are kept."""
+    recorder = Recorder(bench, control, source, folder)
+    if folder.is_dir():
+        for path in sorted(folder.iterdir(), key=lambda path: (len(path.name), path.name)):
+            crash = parse(path.name)
+            if not recorder.resumes.knows(crash):
+                recorder.recall(crash)
 
 
 def make_known(

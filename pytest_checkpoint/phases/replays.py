@@ -13,8 +13,8 @@ from checkpoint_contracts.verdict import Verdict
 from pytest_checkpoint.errors import HarnessError, UserError
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.conduct import conduct, hung, looks_of, told
 from pytest_checkpoint.phases.control import Control
-from pytest_checkpoint.phases.explore import conduct, hung, looks_of, told
 from pytest_checkpoint.phases.trials_again import TrialsAgain
 from pytest_checkpoint.states.kill import CrashState, parse
 from pytest_checkpoint.states.source import StateSource

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from checkpoint_contracts import CATALOGUE
@@ -28,6 +29,7 @@ from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench, lines_of
 from pytest_checkpoint.phases.control import Control, set_up
 from pytest_checkpoint.phases.deadlines import Deadlines
+from pytest_checkpoint.phases.logbook import FORGETFUL, Logbook, once, trial_name
 from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.phases.trial_plan import PlannedTrial, chosen, coverage, possible
 from pytest_checkpoint.phases.variants import variant
@@ -50,17 +52,19 @@ class StageTrials:
         source: StateSource,
         kinds: Collection[TrialKind],
         progress: Progress,
+        logbook: Logbook = FORGETFUL,
     ) -> None:
         """SubjectError if a changed pipeline is none, or does not work."""
         self.variants: list[Variant] = []
         self.made: list[Trial] = []
         self._bench, self._control, self._source = bench, control, source
-        self._progress = progress
+        self._progress, self._logbook = progress, logbook
         self._left_out: set[CrashPoint] = set()
         if TrialKind.CHANGED in kinds:
             for number in range(1, len(bench.subject.changed) + 1):
                 progress.phase(f"changed pipeline {number}, undisturbed")
-                self.variants.append(variant(bench, control, number))
+                make = partial(variant, bench, control, number)
+                self.variants.append(once(logbook, f"changed pipeline {number}", Variant, make))
         options = bench.options
         self._planned = possible(control.recording, control.reference, kinds, len(self.variants))
         self.wanted = chosen(self._planned, seed=options.seed, exhaustive=options.exhaustive)
@@ -73,10 +77,15 @@ class StageTrials:
                 self._left_out.add(one.point)
                 continue
             told.phase(f"trial {number} of {len(self.wanted)}: {one.point.operation}")
-            trial, _ = conduct(self._bench, self._control, self._source, one, self.variants)
+            trial = once(
+                self._logbook, trial_name(one.kind, one.point), Trial, partial(self._made, one)
+            )
             hangs[one.point.signature] += trial.hung
             self.made.append(trial)
             yield
+
+    def _made(self, planned: PlannedTrial) -> Trial:
+        return conduct(self._bench, self._control, self._source, planned, self.variants)[0]
 
     def coverage(self) -> dict[TrialKind, Coverage]:
         made = {trial.point for trial in self.made}

@@ -22,8 +22,11 @@ from pytest_checkpoint.phases.alone.trials import AloneTrials
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.estimate import estimate
-from pytest_checkpoint.phases.faults.tries import DoubtedWarmth, FaultTrials
+from pytest_checkpoint.phases.faults.doubts import DoubtedWarmth
+from pytest_checkpoint.phases.faults.planned import KINDS as FAULTS_TRIED
+from pytest_checkpoint.phases.faults.tries import FaultTrials
 from pytest_checkpoint.phases.liveness.trials import WatchedTrials
+from pytest_checkpoint.phases.logbook import FORGETFUL, TRIED, Logbook, Notes
 from pytest_checkpoint.phases.shares import do_fairly
 from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.phases.trials import StageTrials
@@ -52,6 +55,8 @@ class Tried:
         )
 
 
+TRIALS_ENDED: Final = "trials ended"
+_DOUBTED: Final = "runs with a fault start fresh"
 NOTHING_TRIED: Final = Tried(trials=(), coverage={}, variants=())
 
 
@@ -64,24 +69,29 @@ def try_all(
     *,
     warm: bool = False,
     saves_s: float = 0.0,
+    logbook: Logbook = FORGETFUL,
 ) -> Tried:
     """Every trial of these kinds, until all are made or the budget is spent.
 
     ``warm``: runs with a fault placed in them, their resumes and checks may start warm, which
-    saves about ``saves_s`` of each trial. SubjectError if a changed pipeline is none, or does not
-    work, or a heartbeat that is declared does not show.
+    saves about ``saves_s`` of each trial. ``logbook``: trials that it knows are not made again.
+    SubjectError if a changed pipeline is none, or does not work, or a heartbeat that is declared
+    does not show.
     """
     options = bench.options
     deadline = inf if options.exhaustive else time.monotonic() + options.time_budget_s
-    stages = StageTrials(bench, control, source, kinds, progress)
-    faults = FaultTrials(bench, control, source, kinds, warm=warm)
-    watches = WatchedTrials(bench, control, kinds, progress)
-    alone = AloneTrials(bench, control, kinds, progress)
+    doubted = logbook.recall(_DOUBTED, Notes)
+    stages = StageTrials(bench, control, source, kinds, progress, logbook)
+    faults = FaultTrials(
+        bench, control, source, kinds, warm=warm and doubted is None, logbook=logbook
+    )
+    watches = WatchedTrials(bench, control, kinds, progress, logbook)
+    alone = AloneTrials(bench, control, kinds, progress, logbook)
     count = len(stages.wanted) + faults.count + watches.count + alone.count
     progress.estimate(estimate(count, "trial", expected_s(control, saves_s), options))
     works = [stages.work()] if stages.wanted else []
     works += [*watches.works(), *alone.works()]
-    notes: tuple[str, ...] = ()
+    notes = () if doubted is None else doubted.texts
     try:
         do_fairly([*works, *_shown(faults.needed(), faults, progress)], deadline)
         do_fairly(_shown(faults.others(), faults, progress), deadline)
@@ -91,9 +101,12 @@ def try_all(
             f"process ({doubt})"
         )
         notes = (note,)
+        logbook.keep(_DOUBTED, Notes(notes))
+        for kind in FAULTS_TRIED:
+            logbook.forget(f"{TRIED}{kind} ")
         if not options.exhaustive:
             deadline = time.monotonic() + options.time_budget_s
-        faults = FaultTrials(bench, control, source, kinds, warm=False)
+        faults = FaultTrials(bench, control, source, kinds, warm=False, logbook=logbook)
         do_fairly([*works, *_shown(faults.needed(), faults, progress)], deadline)
         do_fairly(_shown(faults.others(), faults, progress), deadline)
     # In the order of the run, so that of each cause the earliest is reported.

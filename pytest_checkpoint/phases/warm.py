@@ -22,9 +22,9 @@ from checkpoint_contracts.replay import hold
 from pytest_checkpoint.callables.reference import is_callable_command
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.bench import Bench
+from pytest_checkpoint.phases.conduct import hung
 from pytest_checkpoint.phases.control import Control, set_up
 from pytest_checkpoint.phases.deadlines import Deadlines
-from pytest_checkpoint.phases.explore import hung
 from pytest_checkpoint.phases.signatures import signatures
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.journal import Recording

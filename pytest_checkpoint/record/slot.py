@@ -23,7 +23,7 @@ from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
 
-_SLOTS: Final = 64
+SLOTS: Final = 64
 _WAIT_S: Final = 30.0
 _POLL_MS: Final = 50
 
@@ -69,7 +69,7 @@ def acquire(base: Path, number: int | None, lifeline: socket.socket) -> Slot:
     """Slot ``number``, waited for; or, if None, the first that nobody holds."""
     deadline = time.monotonic() + _WAIT_S
     while True:
-        for candidate in range(_SLOTS) if number is None else (number,):
+        for candidate in range(SLOTS) if number is None else (number,):
             lock = _lock(base, candidate)
             if lock is not None:
                 return _fresh(base, candidate, lock)

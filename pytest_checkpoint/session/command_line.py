@@ -112,6 +112,7 @@ EXPLORATION: tuple[Flag, ...] = (
 """How subjects are judged; each may stand in pytest's configuration too, as ``Flag.key``."""
 
 ONE_SESSION: tuple[Flag, ...] = (
+    _switch("continue", "judge the rest of the session that was interrupted last"),
     _value("replay", "ID", "crash one kept state again: SUBJECT::CONTRACT@OP.VARIANT"),
 )
 """What only this session is to do: senseless in a configuration."""

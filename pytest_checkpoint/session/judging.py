@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 import pytest
 
 from checkpoint_contracts.verdict import Outcome, Verdict
 from pytest_checkpoint.errors import CheckpointError, UserError
 from pytest_checkpoint.examination import Examination
+from pytest_checkpoint.keeping.sessions import KeptSession
 from pytest_checkpoint.report.failure import failure_text
 from pytest_checkpoint.report.matrix import Row, row_of
 from pytest_checkpoint.report.outcome import conclude
@@ -24,8 +26,17 @@ USAGE = pytest.StashKey[str]()
 
 
 class Judge:
-    def __init__(self, config: pytest.Config, settings: Settings, arguments: Arguments) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        arguments: Arguments,
+        session: KeptSession,
+    ) -> None:
         self._config = config
+        self._session = session
+        self.unfinished: list[Row] = []
+        """Of the subject that was interrupted: what was seen of it so far."""
         self._settings = settings
         self._arguments = arguments
         self._known: dict[str, Examination | Exception] = {}
@@ -90,17 +101,39 @@ class Judge:
     def _examine(self, item: ContractItem) -> Examination:
         from pytest_checkpoint import experiment
 
-        chosen = frozenset(
-            other.contract.id
+        items = [
+            other
             for other in item.session.items
             if isinstance(other, ContractItem) and other.subject.name == item.subject.name
+        ]
+        options = dataclasses.replace(
+            self._settings.options,
+            contracts=frozenset(other.contract.id for other in items),
+            session=self._session.id,
+            continues=self._settings.continues,
         )
-        options = dataclasses.replace(self._settings.options, contracts=chosen)
         with show_progress(self._config, item.subject.name, item.nodeid) as progress:
             target = self._settings.replay
-            if target is None:
-                return experiment.examine(item.subject, options, progress)
-            return experiment.replay(item.subject, options, target.contract, target.point, progress)
+            if target is not None:
+                return experiment.replay(
+                    item.subject, options, target.contract, target.point, progress
+                )
+            self._session.begin()
+            examination = experiment.examine(item.subject, options, progress)
+        if examination.interrupted:
+            self._tell_unfinished(items, examination)
+            raise KeyboardInterrupt
+        return examination
+
+    def _tell_unfinished(self, items: Iterable[ContractItem], examination: Examination) -> None:
+        """Their rows; pytest makes no report of an item that is interrupted."""
+        for item in items:
+            verdict = examination.verdicts.get(item.contract.id)
+            if verdict is not None:
+                shown = conclude(
+                    verdict, expected=None, tolerate_inconclusive=False, failure_text=""
+                ).shown
+                self.unfinished.append(row_of(item.subject.name, verdict, shown, examination))
 
 
 def _unjudged(item: ContractItem, error: Exception) -> Verdict:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.keeping.sessions import KeptSession
 from pytest_checkpoint.report.header import header_lines
 from pytest_checkpoint.report.matrix import Row, render_matrix
 from pytest_checkpoint.report.outcome import Shown
@@ -16,11 +17,13 @@ from pytest_checkpoint.session.arguments import Arguments, places_to_look, read_
 from pytest_checkpoint.session.collection import SubjectCollection, register_markers
 from pytest_checkpoint.session.items import ContractItem, SubjectNode, contract_ids
 from pytest_checkpoint.session.judging import ROW, USAGE, Judge
+from pytest_checkpoint.session.replay_line import continue_command
 from pytest_checkpoint.session.settings import Settings, read_settings
 
 _ROW_ATTRIBUTE = "checkpoint_row"
 _USAGE_ATTRIBUTE = "checkpoint_usage"
 _REFUSAL = "checkpoint_refusal"
+_SESSION = "checkpoint_session"
 
 
 def register(config: pytest.Config) -> None:
@@ -28,28 +31,45 @@ def register(config: pytest.Config) -> None:
     try:
         settings = read_settings(config, contract_ids())
         arguments = read_arguments(config, contract_ids())
+        kept = _kept_session(config, settings)
     except UserError as mistake:
         raise pytest.UsageError(str(mistake)) from None
     register_markers(config)
     config.pluginmanager.register(
-        ContractSession(config, settings, arguments), "checkpoint-contracts-session"
+        ContractSession(config, settings, arguments, kept), "checkpoint-contracts-session"
     )
 
 
+def _kept_session(config: pytest.Config, settings: Settings) -> KeptSession:
+    """Of an xdist worker: the controller's. Raises UserError if there is nothing to continue."""
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        return KeptSession(config.rootpath, worker[_SESSION])
+    if settings.continues:
+        return KeptSession.interrupted(config.rootpath)
+    return KeptSession(config.rootpath)
+
+
 class ContractSession:
-    def __init__(self, config: pytest.Config, settings: Settings, arguments: Arguments) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        arguments: Arguments,
+        kept: KeptSession,
+    ) -> None:
         self._config = config
         self._settings = settings
         self._arguments = arguments
-        self._collection = SubjectCollection(
-            config, settings, arguments, Judge(config, settings, arguments)
-        )
+        self._kept = kept
+        self._judge = Judge(config, settings, arguments, kept)
+        self._collection = SubjectCollection(config, settings, arguments, self._judge)
         self._rows: list[Row] = []
         self._mistakes: dict[str, None] = {}
         """What is wrong with the usage, found where pytest.UsageError cannot be raised."""
 
     def pytest_report_header(self) -> list[str]:
-        return header_lines(self._settings, self._arguments)
+        return header_lines(self._settings, self._arguments, self._kept.began)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> None:
@@ -91,6 +111,12 @@ class ContractSession:
         return importlib.import_module("xdist.scheduler").LoadScopeScheduling(config, log)
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """All workers of xdist are of one session, which is there for as long as the controller."""
+        self._kept.begin()
+        node.workerinput[_SESSION] = self._kept.id
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         refusal = getattr(node, "workeroutput", {}).get(_REFUSAL)
         if refusal is not None:
@@ -127,15 +153,22 @@ class ContractSession:
             self._mistakes["no contract is applicable: nothing was judged"] = None
         if self._mistakes and exitstatus != pytest.ExitCode.INTERRUPTED:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        if exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
+            self._kept.pause()
+        else:
+            self._kept.end()
 
     def _nothing_applied(self) -> bool:
         return bool(self._rows) and all(row.shown == Shown.NOT_APPLICABLE for row in self._rows)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._rows:
+        rows = [*self._rows, *self._judge.unfinished]
+        if rows:
             terminalreporter.section("checkpoint-contracts")
             width = self._config.get_terminal_writer().fullwidth
-            text = render_matrix(self._rows, width=width, colour=terminalreporter.hasmarkup)
+            text = render_matrix(rows, width=width, colour=terminalreporter.hasmarkup)
             terminalreporter.write(text)
+        if self._kept.is_paused:
+            terminalreporter.write_line(f"to judge the rest: {continue_command(self._config)}")
         for mistake in self._mistakes:
             terminalreporter.write_line(f"ERROR: {mistake}", red=True)

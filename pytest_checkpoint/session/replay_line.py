@@ -14,6 +14,7 @@ from pytest_checkpoint.session import command_line
 from pytest_checkpoint.session.given import all_given
 
 _OPTION = "--checkpoint-replay"
+_CONTINUE = "--checkpoint-continue"
 _TARGET = re.compile(
     r"(?P<subject>.+?)::(?P<contract>[^:@\s]+)@(?P<point>\d+\.[\w-]+(?:\+\d+\.[\w-]+)*)", re.ASCII
 )
@@ -57,7 +58,7 @@ def replay_command(config: pytest.Config, paths: Sequence[str], target: ReplayTa
     words = ["pytest", command_line.MASTER]
     words += _passed_on(config.invocation_params.args)
     for given in all_given(config):
-        if given.flag.name == _OPTION:
+        if given.flag.name in (_OPTION, _CONTINUE):
             continue
         if given.flag.kind is command_line.Kind.SWITCH:
             words.append(given.flag.name)
@@ -65,6 +66,13 @@ def replay_command(config: pytest.Config, paths: Sequence[str], target: ReplayTa
             words += _option(given.flag.name, value)
     words += _option(_OPTION, str(target))
     return shlex.join([*words, *paths])
+
+
+def continue_command(config: pytest.Config) -> str:
+    """A line for a shell: what the user typed, to go on with it."""
+    words = [str(argument) for argument in config.invocation_params.args]
+    added = [] if _CONTINUE in words else [_CONTINUE]
+    return shlex.join(["pytest", *words, *added])
 
 
 def _option(name: str, value: str) -> list[str]:

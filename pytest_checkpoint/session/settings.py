@@ -36,6 +36,8 @@ class Settings:
     """The one subject of the command form; None: subjects are collected."""
     tolerate_inconclusive: bool
     replay: ReplayTarget | None
+    continues: bool
+    """Go on with the session that was interrupted last."""
 
 
 def read_settings(config: pytest.Config, ids: Collection[str]) -> Settings:
@@ -48,6 +50,7 @@ def read_settings(config: pytest.Config, ids: Collection[str]) -> Settings:
         subject=_command_form(given, working_directory, ids),
         tolerate_inconclusive=_tolerates(given.get("--checkpoint-tolerate")),
         replay=ReplayTarget.parse(replay.value, ids) if replay else None,
+        continues="--checkpoint-continue" in given,
     )
     _agree(settings)
     return settings
@@ -61,6 +64,11 @@ def _tolerates(given: Given | None) -> bool:
 
 def _agree(settings: Settings) -> None:
     replay, subject = settings.replay, settings.subject
+    if replay is not None and settings.continues:
+        raise UserError(
+            "--checkpoint-replay crashes one state again, --checkpoint-continue judges all that is "
+            "left: give one of them"
+        )
     if replay is not None and subject is not None and replay.subject != subject.name:
         raise UserError(
             f"--checkpoint-replay {str(replay)!r} is of subject {replay.subject!r}, but "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.evidence import Fault
-from pytest_checkpoint.examiner import faults_of
+from pytest_checkpoint.groundwork import faults_of
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.subject import Subject
 

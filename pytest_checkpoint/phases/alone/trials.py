@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from checkpoint_contracts import CATALOGUE
@@ -16,6 +17,7 @@ from pytest_checkpoint.phases.alone.conduct import Conductor
 from pytest_checkpoint.phases.alone.planned import KINDS, PlannedPair, find, planned
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.logbook import FORGETFUL, Logbook, once, trial_name
 from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.states.timeline import State
 
@@ -27,8 +29,14 @@ class AloneTrials:
     """Those of some kinds, of one subject."""
 
     def __init__(
-        self, bench: Bench, control: Control, kinds: Collection[TrialKind], progress: Progress
+        self,
+        bench: Bench,
+        control: Control,
+        kinds: Collection[TrialKind],
+        progress: Progress,
+        logbook: Logbook = FORGETFUL,
     ) -> None:
+        self._logbook: Final = logbook
         self.made: Final[list[Trial]] = []
         self.notes: Final[list[str]] = []
         self._told: Final = Told(progress)
@@ -74,11 +82,15 @@ class AloneTrials:
                 self._left_out.append(one)
                 continue
             self._told.phase(f"trying: {one.point.operation}")
-            trial, _ = self._conductor.conduct(one)
+            name = trial_name(one.kind, one.point)
+            trial = once(self._logbook, name, Trial, partial(self._made, one))
             waited = trial.pair is not None and trial.pair.second.timed_out
             self._hangs[one.kind] += trial.hung or waited
             self.made.append(trial)
             yield
+
+    def _made(self, planned: PlannedPair) -> Trial:
+        return self._conductor.conduct(planned)[0]
 
     def coverage(self) -> Mapping[TrialKind, Coverage]:
         made = {trial.point for trial in self.made}

@@ -2,7 +2,8 @@
 
 A run with a fault, its resume and its check may start warm, as resumes of crash states do. What a
 warm one shows to be broken is made again with fresh processes before it counts, once for each
-cause: if it does not show there, nothing that started warm is believed (:class:`DoubtedWarmth`).
+cause: if it does not show there, nothing that started warm is believed
+(:class:`~pytest_checkpoint.phases.faults.doubts.DoubtedWarmth`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from checkpoint_contracts import CATALOGUE
-from checkpoint_contracts.evidence import Coverage, CrashPoint, Evidence, Fault, Trial, TrialKind
+from checkpoint_contracts.evidence import Coverage, CrashPoint, Trial, TrialKind
 from checkpoint_contracts.no_space import REAL
-from checkpoint_contracts.tried import TrialContract, unusable
 from checkpoint_contracts.wording import counted
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
@@ -23,21 +22,15 @@ from pytest_checkpoint.phases.faults import aftermath, errors, rooms, signals
 from pytest_checkpoint.phases.faults.aftermath import Crash
 from pytest_checkpoint.phases.faults.conduct import Conducted, Faulty
 from pytest_checkpoint.phases.faults.conductors import Conductor, Conductors, is_fresh
+from pytest_checkpoint.phases.faults.doubts import Doubts
 from pytest_checkpoint.phases.faults.planned import KINDS, PlannedFault
+from pytest_checkpoint.phases.logbook import FORGETFUL, Logbook, trial_name
 from pytest_checkpoint.states.source import StateSource
 
 _HANGS_KNOWN: Final = 2
 """After so many hangs at one operation its further trials are left out."""
 _SIGNALS_CRASHED: Final = 4
 """Runs with each signal that are crashed before their grace is over, unless all are."""
-
-
-class DoubtedWarmth(Exception):
-    """A failure of a warm start that a fresh one does not show."""
-
-    def __init__(self, where: CrashPoint) -> None:
-        super().__init__(where.operation)
-        self.where = where
 
 
 class FaultTrials:
@@ -51,8 +44,10 @@ class FaultTrials:
         kinds: Collection[TrialKind],
         *,
         warm: bool,
+        logbook: Logbook = FORGETFUL,
     ) -> None:
         """``warm``: what may start warm does."""
+        self._logbook: Final = logbook
         self.made: Final[list[Trial]] = []
         self.notes: Final[list[str]] = []
         self._bench: Final = bench
@@ -73,8 +68,7 @@ class FaultTrials:
         self._seen: Final[set[bytes]] = set()
         """Keys of states after a failed sync that were resumed."""
         self._undisturbed: frozenset[bytes] | None = None
-        self._confirmed: Final[set[tuple[str, str, object]]] = set()
-        """Causes that showed with fresh processes."""
+        self._doubts: Final = Doubts(control.reference, bench.subject)
         self._rooms: Final[list[str]] = []
         self._no_room = ""
         for kind in self._kinds:
@@ -141,28 +135,48 @@ class FaultTrials:
             if self._hangs[one.point.signature] >= _HANGS_KNOWN:
                 self._left_out.append(one)
                 continue
-            conductor = self._conductors.of(one.kind)
-            if conductor is not None:
-                trial = self._conducted(one, conductor)
-                self._hangs[one.point.signature] += trial.hung
-                self.made.append(trial)
-                yield
+            name = trial_name(one.kind, one.point)
+            trial = None if self._is_needed(one) else self._logbook.recall(name, Trial)
+            made = None
+            if trial is None:
+                made, trial = self._tried(one)
+            if trial is None:
                 continue
-            made = self._try(one)
-            if made is None:
-                continue
-            self._hangs[one.point.signature] += made.trial.hung
-            self.made.append(made.trial)
+            self._hangs[one.point.signature] += trial.hung
+            self.made.append(trial)
             yield
-            yield from self._crashes_after(one, made)
+            if made is not None:
+                yield from self._crashes_after(one, made)
+
+    def _is_needed(self, planned: PlannedFault) -> bool:
+        """Whether it takes more than its trial to go on with it: the run itself, or its room."""
+        if planned.point.variant.endswith(REAL):
+            return True
+        if planned.kind is TrialKind.SIGNALLED:
+            return TrialKind.GRACE_TOO_SHORT in self._crashes
+        return TrialKind.FAILED_SYNC in self._crashes and self._is_sync(planned)
+
+    def _tried(self, planned: PlannedFault) -> tuple[Conducted | None, Trial | None]:
+        """The run with a fault, if it is one; and the trial, unless none could be made."""
+        conductor = self._conductors.of(planned.kind)
+        made = None
+        if conductor is not None:
+            trial = self._conducted(planned, conductor)
+        else:
+            made = self._try(planned)
+            if made is None:
+                return None, None
+            trial = made.trial
+        self._logbook.keep(trial_name(planned.kind, planned.point), trial)
+        return made, trial
 
     def _conducted(self, planned: PlannedFault, conductor: Conductor) -> Trial:
         warm = self._warm and not is_fresh(planned.kind)
         with self._bench.warmly(on=warm):
             trial, _ = conductor.conduct(planned)
-        if warm and self._counts(trial):
+        if warm and self._doubts.counts(trial):
             fresh, _ = conductor.conduct(planned)
-            self._confirm(trial, fresh)
+            self._doubts.confirm(trial, fresh)
             trial = fresh
         return trial
 
@@ -178,9 +192,9 @@ class FaultTrials:
             return None
         if is_real:
             self._rooms.append(made.room)
-        if self._warm and not is_real and self._counts(made.trial):
+        if self._warm and not is_real and self._doubts.counts(made.trial):
             fresh = self._faulty.conduct(planned)
-            self._confirm(made.trial, fresh.trial)
+            self._doubts.confirm(made.trial, fresh.trial)
             made = fresh
         return made
 
@@ -191,10 +205,11 @@ class FaultTrials:
         for crash in crashes:
             with self._bench.reusing_checks(), self._bench.warmly(on=self._warm):
                 trial = aftermath.resumed(self._faulty, made, crash)
-            if self._warm and self._counts(trial):
+            if self._warm and self._doubts.counts(trial):
                 fresh = aftermath.resumed(self._faulty, made, crash)
-                self._confirm(trial, fresh)
+                self._doubts.confirm(trial, fresh)
                 trial = fresh
+            self._logbook.keep(trial_name(crash.kind, crash.point), trial)
             self.made.append(trial)
             yield
 
@@ -228,42 +243,6 @@ class FaultTrials:
                 timeline.key(step) for step in range(len(self._source.operations) + 1)
             )
         return self._undisturbed
-
-    # --- doubting ---
-
-    def _counts(self, trial: Trial) -> bool:
-        """Whether it shows what has to be seen with fresh processes too."""
-        if unusable(trial) is not None:
-            return True
-        causes = self._causes(trial)
-        return causes is None or not causes <= self._confirmed
-
-    def _confirm(self, warm: Trial, fresh: Trial) -> None:
-        """DoubtedWarmth if only the warm one shows something."""
-        shown, again = self._causes(warm), self._causes(fresh)
-        if again is None or unusable(fresh) is not None:
-            return  # the same with fresh processes
-        if shown is None or unusable(warm) is not None or not shown <= again:
-            raise DoubtedWarmth(warm.point)
-        self._confirmed.update(again)
-
-    def _causes(self, trial: Trial) -> set[tuple[str, str, object]] | None:
-        """Of all that it shows to be broken; None: nothing can be concluded from it."""
-        reference, subject = self._control.reference, self._bench.subject
-        known = Evidence(
-            subject=subject.name,
-            capabilities=subject.capabilities,
-            faults=frozenset(Fault),
-            reference=reference,
-        )
-        found: set[tuple[str, str, object]] = set()
-        for contract in CATALOGUE.values():
-            if isinstance(contract, TrialContract) and trial.kind in contract.kinds:
-                seen = contract.look(trial, known, reference)
-                if isinstance(seen, str):
-                    return None
-                found |= {finding.cause for finding in seen}
-        return found
 
     # --- what came of it ---
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from checkpoint_contracts import CATALOGUE
@@ -27,6 +29,7 @@ from pytest_checkpoint.phases.liveness.planned import (
     planned,
 )
 from pytest_checkpoint.phases.liveness.undisturbed import watch_undisturbed
+from pytest_checkpoint.phases.logbook import FORGETFUL, Logbook, once, trial_name
 from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.states.timeline import State
 
@@ -35,13 +38,32 @@ _HANGS_KNOWN: Final = 2
 """After so many hangs of one kind its further trials are left out."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """What the undisturbed run showed that was watched."""
+
+    answer_s: float
+    steps: tuple[int, ...]
+
+
+def _watched(bench: Bench, control: Control) -> _Watched:
+    seen = watch_undisturbed(bench, control)
+    return _Watched(seen.bounds.answer_s, tuple(seen.steps))
+
+
 class WatchedTrials:
     """Those of some kinds, of one subject."""
 
     def __init__(
-        self, bench: Bench, control: Control, kinds: Collection[TrialKind], progress: Progress
+        self,
+        bench: Bench,
+        control: Control,
+        kinds: Collection[TrialKind],
+        progress: Progress,
+        logbook: Logbook = FORGETFUL,
     ) -> None:
         """SubjectError if no beat is seen in an undisturbed run."""
+        self._logbook: Final = logbook
         self._told: Final = Told(progress)
         self.made: Final[list[Trial]] = []
         self._planned: Final[dict[TrialKind, list[PlannedWatch]]] = {}
@@ -54,9 +76,10 @@ class WatchedTrials:
             return
         progress.phase("watching an undisturbed run")
         options, operations = bench.options, control.recording.operations
-        undisturbed = watch_undisturbed(bench, control)
-        self._conductor: Final = Conductor(bench, control, undisturbed.bounds)
-        steps = undisturbed.steps
+        seen = once(logbook, "watched undisturbed", _Watched, lambda: _watched(bench, control))
+        bounds = Bounds(source=source_of(bench.subject), answer_s=seen.answer_s)
+        self._conductor: Final = Conductor(bench, control, bounds)
+        steps = list(seen.steps)
         most = len(steps) if options.exhaustive else min(MOST, options.max_states)
         for kind in wanted:
             why = unavailable(kind, bench)
@@ -84,7 +107,8 @@ class WatchedTrials:
                 continue
             self._told.phase(f"watching: {one.point.operation}")
             try:
-                trial, _ = self._conductor.conduct(one)
+                name = trial_name(one.kind, one.point)
+                trial = once(self._logbook, name, Trial, partial(self._made, one))
             except clock.ClockNotSetError as error:
                 self._planned[one.kind], self._totals[one.kind] = [], 0
                 self._not_tried[one.kind] = _NO_CLOCK.format(error)
@@ -92,6 +116,9 @@ class WatchedTrials:
             self._hangs[one.kind] += trial.hung
             self.made.append(trial)
             yield
+
+    def _made(self, planned: PlannedWatch) -> Trial:
+        return self._conductor.conduct(planned)[0]
 
     def coverage(self) -> Mapping[TrialKind, Coverage]:
         made = {trial.point for trial in self.made}

@@ -18,8 +18,9 @@ from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.faults import conduct
 from pytest_checkpoint.phases.faults.conduct import Conducted, Faulty
 from pytest_checkpoint.phases.faults.conductors import Conductors
+from pytest_checkpoint.phases.faults.doubts import DoubtedWarmth
 from pytest_checkpoint.phases.faults.planned import PlannedFault, point
-from pytest_checkpoint.phases.faults.tries import DoubtedWarmth, FaultTrials
+from pytest_checkpoint.phases.faults.tries import FaultTrials
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.states.source import StateSource
