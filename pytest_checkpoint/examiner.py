@@ -10,7 +10,7 @@ from checkpoint_contracts.evidence import Evidence, Fault, TrialKind
 from checkpoint_contracts.litter import CLEANS_UP
 from pytest_checkpoint.examination import Examination, Progress
 from pytest_checkpoint.groundwork import contracts_of, evidence_of, faults_of
-from pytest_checkpoint.interruption import as_interrupted, seen_so_far, told_before
+from pytest_checkpoint.interruption import Before, as_interrupted, seen_so_far
 from pytest_checkpoint.keeping.continued import CONTROL, FINISHED, ControlRun, Finished
 from pytest_checkpoint.keeping.keep import Keeper, keep_wrecks, printed_by
 from pytest_checkpoint.keeping.logbook import Begun, KeptLogbook
@@ -86,10 +86,11 @@ class Examiner:
     def go_on(self, control: Control) -> Examination:
         """From where the logbook ends, with the control run that it tells of."""
         with KeptLogbook(self._keeper.folder) as logbook:
-            before = told_before(logbook)
-            self._progress.estimate(before)
+            before = Before.of(logbook)
+            self._progress.estimate(before.told())
             examination = self._examined(control, logbook)
-        return dataclasses.replace(examination, notes=(before, *examination.notes))
+        told = before.told(examination.evidence)
+        return dataclasses.replace(examination, notes=(told, *examination.notes))
 
     def _examined(self, control: Control, logbook: KeptLogbook) -> Examination:
         self._logbook = logbook

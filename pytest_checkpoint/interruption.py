@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
 
 from checkpoint_contracts import judge
 from checkpoint_contracts.contract import Contract
-from checkpoint_contracts.evidence import Evidence, Trial
+from checkpoint_contracts.evidence import CRASHES, Evidence, Trial
 from checkpoint_contracts.replay import Standing, hold
 from checkpoint_contracts.verdict import Outcome, Verdict
 from checkpoint_contracts.wording import counted
@@ -26,17 +28,32 @@ from pytest_checkpoint.subject import Subject
 _TOO_EARLY = "interrupted before its control run had ended: nothing was judged"
 
 
-def told_before(logbook: KeptLogbook) -> str:
-    """How much is taken up: a note."""
-    states, trials = logbook.count(EXPLORED), logbook.count(TRIED)
-    further = [name for name in (SECOND_CRASHES, DAMAGES) if logbook.count(name)]
-    parts = [
-        *([counted(states, "state")] if states else []),
-        *([counted(trials, "trial")] if trials else []),
-        *further,
-    ]
-    judged = ", ".join(parts) or "the control run alone"
-    return f"continued: judged before the interruption: {judged}; not recorded again"
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How much is taken up of what was judged before the interruption."""
+
+    states: int
+    trials: int
+    further: tuple[str, ...]
+
+    @classmethod
+    def of(cls, logbook: KeptLogbook) -> Self:
+        further = (name for name in (SECOND_CRASHES, DAMAGES) if logbook.count(name))
+        return cls(logbook.count(EXPLORED), logbook.count(TRIED), tuple(further))
+
+    def told(self, evidence: Evidence | None = None) -> str:
+        """A note; with the evidence it says how much there was in all."""
+        states = trials = ""
+        if evidence is not None:
+            singly = [one for fault, one in evidence.coverage.items() if fault in CRASHES]
+            states = f" of {sum(one.unique for one in singly)}"
+            trials = f" of {sum(one.unique for one in evidence.trial_coverage.values())}"
+        parts = [
+            f"{self.states}{states} states",
+            f"{self.trials}{trials} trials",
+            *(f"all {name}" for name in self.further),
+        ]
+        return f"continued: {', '.join(parts)} were judged before the interruption"
 
 
 def too_early(subject: Subject, options: Options) -> Examination:
