@@ -10,11 +10,13 @@ import pytest
 
 from checkpoint_contracts.evidence import Execution, Trial, TrialKind, Variant
 from checkpoint_contracts.trial import Command, Leg
+from pytest_checkpoint.keeping.logbook import Begun, KeptLogbook
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases import shares, trials, trying
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.deadlines import Deadlines
+from pytest_checkpoint.phases.logbook import FORGETFUL, Logbook
 from pytest_checkpoint.phases.trial_plan import PlannedTrial, possible
 from pytest_checkpoint.phases.trials import conduct
 from pytest_checkpoint.phases.trying import Tried, try_all
@@ -61,7 +63,7 @@ class Laboratory:
         trial = Trial(point=planned.point, kind=planned.kind, stage=planned.stage, legs=(leg,))
         return trial, None
 
-    def try_all(self, *kinds: TrialKind, **options: Any) -> Tried:
+    def try_all(self, *kinds: TrialKind, logbook: Logbook = FORGETFUL, **options: Any) -> Tried:
         command = ("true", "{workspace}")
         subject = Subject(
             name="job", run=command, resume=command, check=command, working_directory=Path()
@@ -81,7 +83,10 @@ class Laboratory:
             unreadable=(),
             notes=(),
         )
-        return try_all(cast("Any", bench), control, cast("Any", None), kinds, SilentProgress())
+        source = cast("Any", None)
+        return try_all(
+            cast("Any", bench), control, source, kinds, SilentProgress(), logbook=logbook
+        )
 
 
 def test_all_are_made_and_told_in_the_order_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +122,22 @@ def test_after_two_hangs_a_kind_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
     assert sum(one.kind is ALWAYS for one in tried.trials) == 5
     once = tried.coverage[ONCE]
     assert (once.explored, len(once.known_hangs), once.unreached) == (2, 3, ())
+
+
+def test_interrupted_it_goes_on_with_what_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    laboratory = Laboratory(monkeypatch, 4)
+    KeptLogbook(tmp_path).begin(Begun(session="s", subject="job", definition={}))
+    with KeptLogbook(tmp_path) as logbook:
+        laboratory.try_all(ONCE, ALWAYS, logbook=logbook, time_budget_s=3)
+    assert len(laboratory.made) == 3
+
+    with KeptLogbook(tmp_path) as logbook:
+        tried = laboratory.try_all(ONCE, ALWAYS, logbook=logbook, time_budget_s=5)
+
+    assert len(laboratory.made) == len(set(laboratory.made)) == 8
+    assert all(one.complete for one in tried.coverage.values())
 
 
 # --- how often, and how long, a command of the subject's is tried ---

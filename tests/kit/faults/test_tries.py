@@ -13,6 +13,7 @@ import pytest
 
 from checkpoint_contracts.evidence import Execution, Reference, Trial, TrialKind
 from checkpoint_contracts.trial import Command, Leg, Shown
+from pytest_checkpoint.keeping.logbook import Begun, KeptLogbook
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.faults import conduct
@@ -21,6 +22,7 @@ from pytest_checkpoint.phases.faults.conductors import Conductors
 from pytest_checkpoint.phases.faults.doubts import DoubtedWarmth
 from pytest_checkpoint.phases.faults.planned import PlannedFault, point
 from pytest_checkpoint.phases.faults.tries import FaultTrials
+from pytest_checkpoint.phases.logbook import FORGETFUL, Logbook
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.states.source import StateSource
@@ -73,7 +75,7 @@ class Laboratory:
         self.no_room = ""
         monkeypatch.setattr(Faulty, "_once", lambda faulty, planned: self._once(planned))
         monkeypatch.setattr(Faulty, "closes", lambda faulty: ())
-        program = Program()
+        self.program = program = Program()
         for name in ("a", "b"):
             program.create(name)
             program.write(name, b"x" * 5000)
@@ -96,7 +98,9 @@ class Laboratory:
         left = State(Image({}), b"")
         return Conducted(trial=trial, recording=None, left=left, room=room, no_room=no_room)
 
-    def trials(self, *kinds: TrialKind, warm: bool = False) -> FaultTrials:
+    def trials(
+        self, *kinds: TrialKind, warm: bool = False, logbook: Logbook = FORGETFUL
+    ) -> FaultTrials:
         reference = Reference(run=GOOD, finished_resume=GOOD, check=GOOD, events=())
         control = Control(
             reference=reference,
@@ -107,7 +111,8 @@ class Laboratory:
             notes=(),
         )
         source = StateSource(self.recording, Model.LINUX)
-        return FaultTrials(cast("Any", self.bench), control, source, kinds, warm=warm)
+        bench = cast("Any", self.bench)
+        return FaultTrials(bench, control, source, kinds, warm=warm, logbook=logbook)
 
 
 def do(trials: FaultTrials) -> FaultTrials:
@@ -246,3 +251,59 @@ def test_a_fault_that_did_not_fire_is_tried_three_times(
     next(needed)
     assert len(seen) == 3 + conduct.TRIES
     assert trials.made[1].shown == missed
+
+
+def test_interrupted_it_goes_on_with_what_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Only what takes the run itself, or its room, to go on with it is made again."""
+    uninterrupted = do(Laboratory(monkeypatch).trials(FULL, ERRORS))
+    laboratory = Laboratory(monkeypatch)
+    KeptLogbook(tmp_path).begin(Begun(session="s", subject="job", definition={}))
+    with KeptLogbook(tmp_path) as logbook:
+        first = laboratory.trials(FULL, ERRORS, logbook=logbook)
+        for work in (*first.needed(), *first.others()[:1]):
+            for _ in work:
+                pass
+    before = {name for name, _ in laboratory.made}
+    assert 0 < len(before) < len(uninterrupted.made)
+    laboratory.made.clear()
+
+    with KeptLogbook(tmp_path) as logbook:
+        trials = do(laboratory.trials(FULL, ERRORS, logbook=logbook))
+
+    again = before & {name for name, _ in laboratory.made}
+    assert again == {name for name in before if name.endswith("-real")}
+    assert {one.point for one in trials.made} == {one.point for one in uninterrupted.made}
+    assert trials.coverage() == uninterrupted.coverage()
+
+
+@pytest.mark.parametrize(
+    ("kind", "with_kind"),
+    [
+        (TrialKind.SIGNALLED, TrialKind.GRACE_TOO_SHORT),
+        (TrialKind.IO_ERROR, TrialKind.FAILED_SYNC),
+    ],
+)
+def test_a_run_that_is_crashed_in_turn_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: TrialKind, with_kind: TrialKind
+) -> None:
+    """What it left is not kept, and the crashes after it begin there."""
+    for kinds, made_again in (((kind,), False), ((kind, with_kind), True)):
+        laboratory = Laboratory(monkeypatch)
+        laboratory.program.fsync("a")
+        laboratory.recording = dataclasses.replace(
+            laboratory.recording, operations=tuple(laboratory.program.operations)
+        )
+        monkeypatch.setattr(FaultTrials, "_crashes_of", lambda *_: [])
+        folder = tmp_path / str(made_again)
+        folder.mkdir()
+        KeptLogbook(folder).begin(Begun(session="s", subject="job", definition={}))
+        made = []
+        for _ in range(2):
+            laboratory.made.clear()
+            with KeptLogbook(folder) as logbook:
+                do(laboratory.trials(*kinds, logbook=logbook))
+            made.append(len(laboratory.made))
+        assert made[0] > 0
+        assert (made[1] > 0) == made_again
