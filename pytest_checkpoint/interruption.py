@@ -9,7 +9,7 @@ from typing import Self
 
 from checkpoint_contracts import judge
 from checkpoint_contracts.contract import Contract
-from checkpoint_contracts.evidence import CRASHES, Evidence, Trial
+from checkpoint_contracts.evidence import CRASHES, Coverage, Evidence, Trial
 from checkpoint_contracts.replay import Standing, hold
 from checkpoint_contracts.verdict import Outcome, Verdict
 from checkpoint_contracts.wording import counted
@@ -43,17 +43,19 @@ class Before:
 
     def told(self, evidence: Evidence | None = None) -> str:
         """A note; with the evidence it says how much there was in all."""
-        states = trials = ""
-        if evidence is not None:
+        if evidence is None:
+            states, trials = counted(self.states, "state"), counted(self.trials, "trial")
+        else:
             singly = [one for fault, one in evidence.coverage.items() if fault in CRASHES]
-            states = f" of {sum(one.unique for one in singly)}"
-            trials = f" of {sum(one.unique for one in evidence.trial_coverage.values())}"
-        parts = [
-            f"{self.states}{states} states",
-            f"{self.trials}{trials} trials",
-            *(f"all {name}" for name in self.further),
-        ]
-        return f"continued: {', '.join(parts)} were judged before the interruption"
+            states = f"{self.states} of {counted(_unique(singly), 'state')}"
+            of_all = _unique(evidence.trial_coverage.values())
+            trials = f"{self.trials} of {counted(of_all, 'trial')}" if of_all else ""
+        parts = [states, *([trials] if trials else []), *(f"all {name}" for name in self.further)]
+        return f"continued: judged before the interruption: {', '.join(parts)}"
+
+
+def _unique(coverage: Iterable[Coverage]) -> int:
+    return sum(one.unique for one in coverage)
 
 
 def too_early(subject: Subject, options: Options) -> Examination:
@@ -109,7 +111,7 @@ def _told(evidence: Evidence) -> str:
     if evidence.invalid is not None:
         return evidence.invalid
     explored = sum(one.explored for one in evidence.coverage.values())
-    unique = sum(one.unique for one in evidence.coverage.values())
+    unique = _unique(evidence.coverage.values())
     trials = counted(len(evidence.trials), "trial")
     return f"interrupted after {explored} of {counted(unique, 'state')} and {trials}"
 
