@@ -13,7 +13,7 @@ from checkpoint_contracts.evidence import Coverage, Fault
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases import further
 from pytest_checkpoint.phases.explore import NOTHING_EXPLORED, Exploration
-from pytest_checkpoint.phases.further import DAMAGES, SECOND_CRASHES, with_further
+from pytest_checkpoint.phases.further import DAMAGES, SECOND_CRASHES, Once, with_further
 from pytest_checkpoint.phases.warm import COLD
 from pytest_checkpoint.record.journal import Journal, Recording
 from pytest_checkpoint.report.progress import SilentProgress
@@ -66,9 +66,7 @@ class Laboratory:
         self.made.append(DAMAGES)
         return DAMAGED
 
-    def explored(
-        self, once: Callable[[str, Callable[[], Exploration]], Exploration]
-    ) -> Exploration:
+    def explored(self, once: Once) -> Exploration:
         control = cast("Any", SimpleNamespace(recording=self._recording))
         return with_further(
             self.bench,
