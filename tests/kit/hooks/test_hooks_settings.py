@@ -35,6 +35,7 @@ BAD = {
     "--checkpoint-tolerate=failed": "'failed': only 'inconclusive' can be tolerated",
     "--checkpoint-replay=etl": "'etl' is not SUBJECT::CONTRACT@OP.VARIANT",
     "--checkpoint-replay=etl::x@1.kill": "there is no contract 'x'; there are: ",
+    "--checkpoint-continue": "--checkpoint-continue: there is nothing to continue: no session ",
     "--checkpoint-check=true": "given without --checkpoint-run: which job is meant?",
     "--checkpoint-run=true {workspace}": "--checkpoint-run needs --checkpoint-check CMD",
     "--checkpoint-allow-outside=": "--checkpoint-allow-outside needs a path",
@@ -69,6 +70,10 @@ def test_a_bad_value_is_a_sentence(project: Project, option: str) -> None:
         (
             ("--checkpoint-capability=variants",),
             "the capability 'variants' is declared by commands of changed pipelines: changed=[…], ",
+        ),
+        (
+            ("--checkpoint-continue", "--checkpoint-replay=true::state-never-corrupt@1.kill"),
+            "--checkpoint-continue judges all that is left: give one of them",
         ),
         (
             ("--checkpoint-replay=x::state-never-corrupt@1.kill",),
