@@ -186,37 +186,40 @@ class Examiner:
         assert self._logbook is not None
         logbook = self._logbook
 
-        def explored(warmth: Warmth) -> tuple[Exploration, Evidence]:
+        def explored(warmth: Warmth) -> tuple[Exploration, Evidence, tuple[str, ...]]:
             seen = explore(
                 self._bench, control, source, planned, self._progress, warmth, logbook=logbook
             )
             self._note_fall_back(warmth)
-            self._notes += all_would_take(seen.coverage, seen.took_s, self._options)
+            notes = all_would_take(seen.coverage, seen.took_s, self._options)
             seen = self._with_further(control, source, seen, warmth)
             assert self._known is not None
             evidence = dataclasses.replace(
                 self._known, experiments=seen.experiments, coverage=seen.coverage
             )
-            return seen, replays.added_to(tried.added_to(evidence), contracts_of(self._options))
+            evidence = replays.added_to(tried.added_to(evidence), contracts_of(self._options))
+            return seen, evidence, notes
 
         doubted = logbook.recall(_DOUBTED, Notes)
         if doubted is None:
-            exploration, evidence = explored(warmth)
+            exploration, evidence, notes = explored(warmth)
             doubtful = exploration.unlike or doubt(
                 evidence, contracts_of(self._options), exploration.warm, control.deadlines
             )
             if doubtful is None:
+                self._notes += notes
                 return evidence
             note = (
                 f"what was seen in a warm start (step {doubtful.step}, {doubtful.operation}) did "
                 "not show in a fresh process: everything was explored again with fresh processes"
             )
             doubted = Notes((note,))
+            # In this order: a kill between the two leaves nothing that started warm to be believed.
+            logbook.forget(EXPLORED, ENDED, SECOND_CRASHES, DAMAGES)
             logbook.keep(_DOUBTED, doubted)
-            for name in (EXPLORED, ENDED, SECOND_CRASHES, DAMAGES):
-                logbook.forget(name)
-        self._notes += doubted.texts
-        return explored(COLD)[1]
+        _, evidence, notes = explored(COLD)
+        self._notes += (*doubted.texts, *notes)
+        return evidence
 
     def _with_further(
         self, control: Control, source: StateSource, exploration: Exploration, warmth: Warmth

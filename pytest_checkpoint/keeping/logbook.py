@@ -65,7 +65,7 @@ class KeptLogbook:
         self.begun = _begun(values)
         for verb, name, *part in values[1:]:
             if verb == _FORGOTTEN:
-                self._forget(name)
+                self._forget(name, *part)
             else:
                 self._known[name] = _Serial(part[0])
 
@@ -114,12 +114,12 @@ class KeptLogbook:
         self._lines.append((_KEPT, name, archive.plain(finding)))
         self._known[name] = finding
 
-    def forget(self, beginning: str) -> None:
-        self._lines.append((_FORGOTTEN, beginning))
-        self._forget(beginning)
+    def forget(self, *beginnings: str) -> None:
+        self._lines.append((_FORGOTTEN, *beginnings))
+        self._forget(*beginnings)
 
-    def _forget(self, beginning: str) -> None:
-        for name in [one for one in self._known if one.startswith(beginning)]:
+    def _forget(self, *beginnings: str) -> None:
+        for name in [one for one in self._known if one.startswith(beginnings)]:
             del self._known[name]
 
     def count(self, beginning: str) -> int:

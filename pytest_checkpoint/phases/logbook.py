@@ -24,8 +24,8 @@ class Logbook(Protocol):
     def keep(self, name: str, finding: Any) -> None:
         """Know it from now on."""
 
-    def forget(self, beginning: str) -> None:
-        """All whose name begins so: it does not hold any more."""
+    def forget(self, *beginnings: str) -> None:
+        """All whose names begin so: it does not hold any more. All at once, or not at all."""
 
 
 class _Forgetful:
@@ -37,7 +37,7 @@ class _Forgetful:
     def keep(self, name: str, finding: Any) -> None:
         """As if it had not been handed in."""
 
-    def forget(self, beginning: str) -> None:
+    def forget(self, *beginnings: str) -> None:
         """There is nothing."""
 
 

@@ -101,9 +101,9 @@ def try_all(
             f"process ({doubt})"
         )
         notes = (note,)
+        # In this order: a kill between the two leaves nothing that started warm to be believed.
+        logbook.forget(*(f"{TRIED}{kind} " for kind in FAULTS_TRIED))
         logbook.keep(_DOUBTED, Notes(notes))
-        for kind in FAULTS_TRIED:
-            logbook.forget(f"{TRIED}{kind} ")
         if not options.exhaustive:
             deadline = time.monotonic() + options.time_budget_s
         faults = FaultTrials(bench, control, source, kinds, warm=False, logbook=logbook)

@@ -87,6 +87,20 @@ def test_what_is_forgotten_stays_forgotten(tmp_path: Path, logbook: KeptLogbook)
         assert book.recall("notes", Notes) == Notes()
 
 
+def test_several_are_forgotten_at_once_or_not_at_all(tmp_path: Path, logbook: KeptLogbook) -> None:
+    path = tmp_path / LOGBOOK
+    with logbook:
+        for name in ("one", "two", "three"):
+            logbook.keep(name, Notes())
+        before = path.stat().st_size
+        logbook.forget("one", "three")
+    text = path.read_bytes()
+    for cut in range(before, len(text) + 1):
+        path.write_bytes(text[:cut])
+        known = [name for name in ("one", "two", "three") if KeptLogbook(tmp_path).count(name)]
+        assert known == (["two"] if cut == len(text) else ["one", "two", "three"])
+
+
 def test_gone_on_with_it_knows_the_old_and_the_new(tmp_path: Path, logbook: KeptLogbook) -> None:
     with logbook:
         logbook.keep("state 1.kill", explored(1))
