@@ -11,6 +11,7 @@ from checkpoint_contracts.evidence import Coverage, TrialKind
 from pytest_checkpoint.phases.liveness import clock, trials
 from pytest_checkpoint.phases.liveness.clock import ClockNotSetError
 from pytest_checkpoint.phases.liveness.trials import WatchedTrials
+from pytest_checkpoint.subject import HeartbeatSource
 
 WHY = "no process of the job was seen to load libfaketime"
 
@@ -21,10 +22,11 @@ def conduct(*_: object, **__: object) -> Any:
 
 def test_nothing_was_tried_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     options = SimpleNamespace(exhaustive=False, max_states=1)
-    bench = cast("Any", SimpleNamespace(options=options))
+    subject = SimpleNamespace(heartbeat=HeartbeatSource(glob="beat", stale_after_s=1.0))
+    bench = cast("Any", SimpleNamespace(options=options, subject=subject))
     control = cast("Any", SimpleNamespace(recording=SimpleNamespace(operations=())))
     told = cast("Any", SimpleNamespace(phase=lambda text: None))
-    seen = SimpleNamespace(bounds=None, steps=[])
+    seen = SimpleNamespace(bounds=SimpleNamespace(answer_s=0.1), steps=[])
     conductor = SimpleNamespace(conduct=conduct)
     monkeypatch.setattr(clock, "unavailable", lambda: None)
     monkeypatch.setattr(trials, "watch_undisturbed", lambda *_: seen)
