@@ -112,6 +112,14 @@ def is_callable_command(command: Sequence[str]) -> bool:
     return str(PROGRAM) in command[:3]
 
 
+def defining_file(command: Sequence[str]) -> Path | None:
+    """Of a command that was made of a function: the file that the function stands in."""
+    if not is_callable_command(command):
+        return None
+    plan = command[command.index(str(PROGRAM)) + 1]
+    return Path(json.loads(plan)["file"])
+
+
 def _space(function: object) -> dict[str, Any]:
     """The names of the module that it stands in; none if there is no such module."""
     space = getattr(function, "__globals__", None)

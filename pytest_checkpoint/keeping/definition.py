@@ -18,6 +18,7 @@ from typing import Final
 
 import checkpoint_contracts
 import pytest_checkpoint
+from pytest_checkpoint.callables.reference import defining_file
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.subject import Subject
 
@@ -53,7 +54,8 @@ def _files(subject: Subject) -> Iterator[Path]:
     """Those that the commands name, and the modules beside a Python script."""
     for command in _commands(subject):
         program = shutil.which(command[0]) if os.sep not in command[0] else None
-        for word in (program or command[0], *command[1:]):
+        defining = defining_file(command) or command[0]
+        for word in (program or command[0], *command[1:], defining):
             path = subject.working_directory / word
             if _is_file(path):
                 yield path

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from checkpoint_contracts.evidence import Fault
+from pytest_checkpoint.callables.calling import JOB
+from pytest_checkpoint.callables.reference import Reference
 from pytest_checkpoint.keeping import definition
 from pytest_checkpoint.keeping.definition import definition_of, differences
 from pytest_checkpoint.options import Options
@@ -115,6 +117,17 @@ def test_the_script_and_the_modules_beside_it(
     (tmp_path / name).write_text("mended\n")
     path = tmp_path / name
     assert differences(before, definition_of(subject, OPTIONS)) == [f"the file {path}"] * matters
+
+
+def test_the_file_that_a_function_stands_in(subject: Subject, tmp_path: Path) -> None:
+    file = tmp_path / "functions" / "steps.py"
+    file.parent.mkdir()
+    file.write_text("def run(workspace): pass\n")
+    command = Reference(file=file, module="steps", name="run").command(JOB)
+    callable_one = dataclasses.replace(subject, run=command)
+    before = definition_of(callable_one, OPTIONS)
+    file.write_text("def run(workspace): print()\n")
+    assert differences(before, definition_of(callable_one, OPTIONS)) == [f"the file {file}"]
 
 
 def test_a_file_that_has_gone_or_come(subject: Subject, tmp_path: Path) -> None:
