@@ -10,11 +10,14 @@ from __future__ import annotations
 import ipaddress
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from pytest_checkpoint.tree.capture import capture
+from pytest_checkpoint.tree.compare import walk
+from pytest_checkpoint.tree.image import Image, Symlink
 
 _VIRTUAL: Final = (b"/proc/", b"/sys/", b"/dev/pts/")
 _KEPT: Final = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
@@ -31,12 +34,16 @@ class Original:
     """(st_dev, st_ino) of all in it, and of itself: it may be reached by other paths too."""
     hidden: bool
     """The copy stands under its path."""
+    linked: frozenset[bytes] = frozenset()
+    """Real paths outside to which symbolic links in it lead: what lies there is the job's too."""
 
     @classmethod
     def of(cls, path: str, *, hidden: bool) -> Original:
         """Of a directory, as it stands now; before anything hides it."""
-        nodes = frozenset(capture(Path(path), content=False).identities)
-        return cls(path=os.fsencode(path), nodes=nodes, hidden=hidden)
+        top = os.fsencode(path)
+        captured = capture(Path(path), content=False)
+        linked = frozenset(_leading_out(captured.image, top))
+        return cls(path=top, nodes=frozenset(captured.identities), hidden=hidden, linked=linked)
 
     def guard(self, path: bytes, status: os.stat_result | None, deed: str) -> None:
         """Raise :class:`Refused` if ``deed`` would change it; ``status``: of what stands there."""
@@ -84,11 +91,17 @@ class Policy:
     reaches_out: bool = False
     """It has tried to reach another process by a socket, or written into a file outside."""
 
-    def written(self, status: os.stat_result) -> None:
-        """Something that is not recorded is about to be changed: a file keeps what a run leaves."""
+    def written(self, status: os.stat_result, path: bytes) -> None:
+        """Something that is not recorded is about to be changed: a file keeps what a run leaves.
+
+        ``path``, below /proc, leads to it. Raises :class:`Refused` where it is only looked at what a run
+        would do: that is run once, on what somebody still needs.
+        """
         self.changed(status)
         if stat.S_ISREG(status.st_mode) and status.st_nlink:
             self.reaches_out = True
+            if self.original is not None:
+                self.overwrite(os.readlink(path), status, "write into")
 
     def changed(self, status: os.stat_result) -> None:
         """The mode, owner, times or attributes of something that is not recorded will change."""
@@ -119,7 +132,7 @@ class Policy:
             return
         if stat.S_IFMT(status.st_mode) not in _KEPT:
             return
-        if any(_is_below(path, os.fsencode(allowed)) for allowed in self.allow_outside):
+        if self._is_allowed(path):
             return
         raise Refused(
             f"the job tried to {deed} {_shown(path)}, which existed before and lies outside the "
@@ -136,6 +149,9 @@ class Policy:
         """How the options of the one who asked begin."""
         return "--checkpoint-" if self.original is None else "--"
 
+    def _is_allowed(self, path: bytes) -> bool:
+        return any(_is_below(path, os.fsencode(allowed)) for allowed in self.allow_outside)
+
     def _is_own(self, path: bytes) -> bool:
         """The run made it, or a directory that it lies in."""
         while path not in self.created:
@@ -145,9 +161,21 @@ class Policy:
             path = above
         return True
 
+    def creates(self, path: bytes) -> None:
+        """Raise :class:`Refused` if nothing may be made there."""
+        if self.original is None:
+            return
+        self.original.guard(path, None, "create")
+        linked = any(_is_below(path, place) for place in self.original.linked)
+        if linked and not self._is_own(path) and not self._is_allowed(path):
+            raise Refused(
+                f"the job tried to create {_shown(path)}, where a symbolic link leads out of the "
+                f"directory: it was refused, because no copy is made of what lies there; allow it "
+                f"with {self._options}allow-outside PATH, and it will stay"
+            )
+
     def note_created(self, path: bytes) -> None:
-        if self.original is not None:
-            self.original.guard(path, None, "create")
+        self.creates(path)
         if not path.startswith(_VIRTUAL):
             self.created.add(path)
 
@@ -166,6 +194,15 @@ class Policy:
             for path in self.created
             if b"/__pycache__/" not in path and os.path.lexists(path) and not os.path.isdir(path)
         )
+
+
+def _leading_out(image: Image, top: bytes) -> Iterator[bytes]:
+    """Where its symbolic links lead; not those that lead to what it lies in, as all else may."""
+    for path, _, node in walk(image):
+        if isinstance(node, Symlink):
+            target = os.path.realpath(os.path.join(top, path))
+            if not _is_below(target, top) and not _is_below(top, target):
+                yield target
 
 
 def _shown(path: bytes) -> str:

@@ -40,10 +40,14 @@ def splice(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 
     What is in a pipe cannot be read without taking it.
     """
-    status = caller.descriptor_status(arguments[2])
-    if recorder.file(status) is None:
-        recorder.policy.written(status)
-        raise PassOn
+    copy = caller.copy(arguments[2])
+    try:
+        status = os.fstat(copy)
+        if recorder.file(status) is None:
+            recorder.policy.written(status, b"/proc/self/fd/%d" % copy)
+            raise PassOn
+    finally:
+        os.close(copy)
     return Failure(errno.EINVAL)
 
 
@@ -64,7 +68,7 @@ def _copy(
         node = recorder.file(status)
         mode = fcntl.fcntl(output, fcntl.F_GETFL)
         if node is None:
-            recorder.policy.written(status)
+            recorder.policy.written(status, b"/proc/self/fd/%d" % output)
         if node is None or not writable(mode):
             raise PassOn
         input_ = caller.copy(source[0])

@@ -91,7 +91,7 @@ def _put(
         is_beside = identity in recorder.tree.beside
         node = None if is_beside else recorder.file(status)
         if node is None and not is_beside:
-            recorder.policy.written(status)
+            recorder.policy.written(status, b"/proc/self/fd/%d" % copy)
             raise PassOn
         mode = fcntl.fcntl(copy, fcntl.F_GETFL)
         if not writable(mode) or (offset is not None and offset >> 63):

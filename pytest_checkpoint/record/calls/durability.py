@@ -84,7 +84,7 @@ def mmap(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
         if node is None:
             # Also one that is readable only yet: mprotect makes it more than that.
             if writable(fcntl.fcntl(copy, fcntl.F_GETFL)):
-                recorder.policy.written(status)
+                recorder.policy.written(status, b"/proc/self/fd/%d" % copy)
             raise PassOn
     finally:
         os.close(copy)

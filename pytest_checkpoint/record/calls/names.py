@@ -132,8 +132,12 @@ def _check_outside(
         return
     if parents[0] is None:
         recorder.policy.overwrite(source.real_path(), status, "rename away")
-    if parents[1] is None and not flags & _RENAME_NOREPLACE:
-        recorder.policy.overwrite(target.real_path(), target.lookup(), "rename over")
+    if parents[1] is None:
+        there = target.lookup()
+        if there is None:
+            recorder.policy.creates(target.real_path())
+        elif not flags & _RENAME_NOREPLACE:
+            recorder.policy.overwrite(target.real_path(), there, "rename over")
     if parents == (None, None):
         recorder.policy.note_renamed(source.real_path(), target.real_path(), arrives=False)
 

@@ -41,16 +41,15 @@ def ftruncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
 
 def check_cut(recorder: Recorder, path: bytes, status: os.stat_result, size: int) -> None:
     """A file outside is about to be cut through a descriptor; ``path`` leads to it."""
-    recorder.policy.written(status)
-    if not is_regular(status) or size >= status.st_size or not status.st_nlink:
-        return
-    if identity_of(status) in recorder.tree.beside:
-        name = recorder.tree.variable(identity_of(status))
-        raise Refused(
-            f"the job tried to cut ${name}: it was refused; open that file for "
-            "appending (mode 'a' in Python, >> in a shell)"
-        )
-    recorder.policy.overwrite(os.readlink(path), status, "truncate")
+    if is_regular(status) and size < status.st_size and status.st_nlink:
+        if identity_of(status) in recorder.tree.beside:
+            name = recorder.tree.variable(identity_of(status))
+            raise Refused(
+                f"the job tried to cut ${name}: it was refused; open that file for "
+                "appending (mode 'a' in Python, >> in a shell)"
+            )
+        recorder.policy.overwrite(os.readlink(path), status, "truncate")
+    recorder.policy.written(status, path)
 
 
 def truncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -110,7 +109,7 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
         status = os.fstat(copy)
         node = recorder.file(status)
         if node is None:
-            recorder.policy.written(status)
+            recorder.policy.written(status, b"/proc/self/fd/%d" % copy)
         if node is None or not writable(fcntl.fcntl(copy, fcntl.F_GETFL)):
             raise PassOn
         if mode & (_COLLAPSE | _INSERT):

@@ -15,6 +15,8 @@ from pytest_checkpoint.tree.capture import capture
 from pytest_checkpoint.tree.compare import differences
 from pytest_checkpoint.tree.image import Image
 
+_MV = "open({0}, 'w').close(); os.spawnlp(os.P_WAIT, 'mv', 'mv', {0}, new)"
+"""It renames with RENAME_NOREPLACE first."""
 _DEEDS = {
     "delete": "os.unlink(old)",
     "cut": "open(old, 'w')",
@@ -31,6 +33,8 @@ _DEEDS = {
     "new link": "os.link(__file__, new)",
     "new name": "os.symlink('x', new)",
     "arrival": "open('mine', 'w').close(); os.rename('mine', new)",
+    "arrival by mv": _MV.format("'mine'"),
+    "arrival from outside": _MV.format("__file__ + '.mine'"),
 }
 
 
@@ -142,3 +146,51 @@ def test_what_is_refused_besides_names_the_options_of_the_one_who_asked(place: P
     assert result.refusal is not None
     assert "because it is only looked at" in result.refusal
     assert "allow it with --allow-outside PATH" in result.refusal
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "open(old, 'r+b').write(b'x')",
+        "open(old, 'a').write('x')",
+        "os.truncate(old, 100)",
+        "import mmap; mmap.mmap(os.open(old, os.O_RDWR), 0)[0] = 1",
+        "open('mine', 'w').write('x'); os.sendfile(os.open(old, os.O_RDWR), os.open('mine', 0), 0, 1)",
+    ],
+)
+def test_what_exists_outside_is_not_written_into(place: Place, deed: str) -> None:
+    """Unlike in a recording: it is looked at on a machine where somebody needs that file."""
+    outside = place.script.with_name("outside")
+    outside.write_text("as it was")
+    before = outside.stat().st_mtime_ns
+    result = place.run(f"import os; old = {str(outside)!r}; {deed}", in_place=False)
+    assert result.refusal is not None, result
+    assert f"write into {outside}, which existed before" in result.refusal
+    assert (outside.read_text(), outside.stat().st_mtime_ns) == ("as it was", before)
+
+
+def test_its_own_files_outside_are_written_into(place: Place) -> None:
+    new = place.script.with_name("made")
+    result = place.run(f"[open({str(new)!r}, 'a').write('x') for _ in 'ab']", in_place=False)
+    assert (result.refusal, new.read_text()) == (None, "xx")
+    assert result.created_outside == (str(new),)
+
+
+def test_nothing_is_made_where_a_symbolic_link_leads_out(place: Place) -> None:
+    """A directory of checkpoints on another disk: it is the job's as much as the rest."""
+    far = place.script.with_name("far")
+    far.mkdir()
+    link, dangling = place.original / "far", place.original / "dangling"
+    link.symlink_to("../far")
+    dangling.symlink_to(far.with_name("later"))
+    try:
+        for deed in ("open('far/new', 'w')", "os.mkdir('far/d')", "open('dangling', 'w')"):
+            result = place.run(
+                f"import os; os.chdir({str(place.original)!r}); {deed}", in_place=False
+            )
+            assert result.refusal is not None, result
+            assert "where a symbolic link leads out of the directory" in result.refusal, deed
+        assert os.listdir(far) == []
+    finally:
+        link.unlink()
+        dangling.unlink()
