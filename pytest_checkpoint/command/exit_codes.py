@@ -20,4 +20,7 @@ class ExitCode(enum.IntEnum):
     BAD = 1, "inspect only: it does not"
     USAGE = 2, "the command line or the machine is not as it must be"
     INCONCLUSIVE = 3, "inspect only: nothing can be said (a refusal, a deadline)"
-    INTERRUPTED = 130, "inspect only: Ctrl-C; the job's processes are ended, the copy is removed"
+    INTERRUPTED = (
+        130,
+        "inspect only: Ctrl-C, SIGTERM; the job's processes are ended, the copy is removed",
+    )

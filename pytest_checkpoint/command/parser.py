@@ -88,6 +88,6 @@ def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         metavar="PATH",
-        help="let the job overwrite existing files under PATH (never in DIR); repeatable",
+        help="let the job change what lies under PATH, for real (never in DIR); repeatable",
     )
     inspect.add_argument("--json", action="store_true", help="as JSON")

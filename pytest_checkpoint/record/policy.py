@@ -91,16 +91,17 @@ class Policy:
     reaches_out: bool = False
     """It has tried to reach another process by a socket, or written into a file outside."""
 
-    def written(self, status: os.stat_result, path: bytes) -> None:
+    def written(self, status: os.stat_result, path: bytes | None) -> None:
         """Something that is not recorded is about to be changed: a file keeps what a run leaves.
 
-        ``path``, below /proc, leads to it. Raises :class:`Refused` where it is only looked at what a run
+        ``path``, below /proc, leads to it; None: its bytes stay as they are, as those of an empty
+        lock file that is cut. Raises :class:`Refused` where it is only looked at what a run
         would do: that is run once, on what somebody still needs.
         """
         self.changed(status)
         if stat.S_ISREG(status.st_mode) and status.st_nlink:
             self.reaches_out = True
-            if self.original is not None:
+            if self.original is not None and path is not None:
                 self.overwrite(os.readlink(path), status, "write into")
 
     def changed(self, status: os.stat_result) -> None:

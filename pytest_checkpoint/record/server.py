@@ -119,6 +119,10 @@ def _acquire(lifeline: socket.socket, wanted: dict[str, Any]) -> Slot | None:
     except HarnessError as error:
         _tell(lifeline, json.dumps({"error": str(error)}).encode())
         return None
+    except OSError as error:
+        why = f"{error.filename or wanted['base']} cannot be made: {error.strerror}"
+        _tell(lifeline, json.dumps({"error": why}).encode())
+        return None
     except Exception:  # noqa: BLE001 - told to the client
         _tell(lifeline, json.dumps({"error": traceback.format_exc()}).encode())
         return None

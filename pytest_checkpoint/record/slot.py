@@ -72,7 +72,13 @@ def acquire(base: Path, number: int | None, lifeline: socket.socket) -> Slot:
         for candidate in range(SLOTS) if number is None else (number,):
             lock = _lock(base, candidate)
             if lock is not None:
-                return _fresh(base, candidate, lock)
+                slot = Slot(base / str(candidate), candidate, lock)
+                try:
+                    _make_fresh(slot)
+                except OSError:
+                    slot.release()
+                    raise
+                return slot
         if time.monotonic() >= deadline:
             which = "every slot" if number is None else f"slot {number}"
             raise HarnessError(
@@ -117,8 +123,8 @@ def _same(lock: int, path: Path) -> bool:
     return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
 
 
-def _fresh(base: Path, number: int, lock: int) -> Slot:
-    path = base / str(number)
+def _make_fresh(slot: Slot) -> None:
+    path = slot.path
     for folder in (path, scratch_of(path), bodies_of(path), store_of(path)):
         remove_tree(folder)  # left behind if a server was killed
     for folder in (path, scratch_of(path)):
@@ -127,7 +133,6 @@ def _fresh(base: Path, number: int, lock: int) -> Slot:
         (path / name).mkdir(mode=0o700)
     for name in ("events", "effects", "objects"):
         (path / name).touch(mode=0o600)
-    return Slot(path, number, lock)
 
 
 def remove_tree(path: Path) -> None:

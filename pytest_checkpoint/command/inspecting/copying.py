@@ -34,6 +34,12 @@ Copied = Callable[[int], None]
 
 def require_room(original: Path, wanted: Footprint, workdir: Path) -> None:
     """Raise :class:`UserError` if a copy would not fit."""
+    status = os.statvfs(workdir)
+    if status.f_files and status.f_favail <= len(wanted.stamps):  # some file systems have no limit
+        raise UserError(
+            f"the copy needs {len(wanted.stamps):,} inodes, and {workdir} has "
+            f"{status.f_favail:,} free: name another directory by --workdir"
+        )
     free = shutil.disk_usage(workdir).free
     if free > wanted.data_bytes or _can_clone(original, wanted, workdir):
         return

@@ -7,6 +7,7 @@ was touched: nothing has to be remembered of the rest.
 from __future__ import annotations
 
 import enum
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -82,6 +83,22 @@ def changes(original: Path, copy: Path, copied: Footprint, after: Footprint) -> 
     return tuple(sorted(found, key=lambda one: one.path))
 
 
+def empty_folders(one: Footprint, other: Footprint) -> tuple[str, ...]:
+    """Directories of one that hold no file, not even further down, and are none in the other."""
+    filled = {b""}
+    for path, stamp in one.stamps.items():
+        while not stamp.is_directory and path not in filled:
+            filled.add(path)
+            path = os.path.dirname(path)  # noqa: PLW2901 - upwards until one is known
+    return tuple(
+        printable(path) + "/"
+        for path, stamp in sorted(one.stamps.items())
+        if stamp.is_directory
+        and path not in filled
+        and not (path in other.stamps and other.stamps[path].is_directory)
+    )
+
+
 def _changed(
     original: Path,
     copy: Path,
@@ -121,6 +138,8 @@ def _fate(old: bytes, new: bytes) -> Fate | None:
         return None if os.readlink(old) == os.readlink(new) else Fate.REWRITTEN
     if not stat.S_ISREG(one):
         return None
+    if not os.access(new, os.R_OK):
+        return None  # its mode is another, which is told
     with open(old, "rb", buffering=0) as before, open(new, "rb", buffering=0) as after:
         for left, right in _windows(before, after):
             if left == right:
@@ -134,12 +153,33 @@ def _fate(old: bytes, new: bytes) -> Fate | None:
 
 
 def _windows(one: BinaryIO, other: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
-    """Both files side by side; a shorter window is the end of its file."""
+    """Both files side by side; a shorter window is the end of its file.
+
+    A hole that both have at the same place is left out, as large ones take minutes to read.
+    """
     while True:
+        _skip_hole(one, other)
         left, right = _whole(one), _whole(other)
         if not left and not right:
             return
         yield left, right
+
+
+def _skip_hole(one: BinaryIO, other: BinaryIO) -> None:
+    place = one.tell()
+    data = min(_data_from(file, place) for file in (one, other))
+    one.seek(data)
+    other.seek(data)
+
+
+def _data_from(file: BinaryIO, place: int) -> int:
+    """Where the next bytes that are no hole begin, or the file ends."""
+    try:
+        return os.lseek(file.fileno(), place, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # no more data
+            raise
+    return max(place, os.fstat(file.fileno()).st_size)
 
 
 def _whole(file: BinaryIO) -> bytes:

@@ -17,10 +17,10 @@ from pathlib import Path
 from checkpoint_contracts.evidence import Execution
 from checkpoint_contracts.stages import acknowledged, done_again
 from pytest_checkpoint.command.inspecting.copying import copy_tree, require_room
-from pytest_checkpoint.command.inspecting.fates import changes
+from pytest_checkpoint.command.inspecting.fates import Changed, changes, empty_folders
 from pytest_checkpoint.command.inspecting.footprint import Footprint, footprint, touched
 from pytest_checkpoint.command.inspecting.report import Report
-from pytest_checkpoint.command.inspecting.signs import listed, names_itself, signs
+from pytest_checkpoint.command.inspecting.signs import leading_out, listed, names_itself, signs
 from pytest_checkpoint.command.inspecting.sizes import duration, files, size
 from pytest_checkpoint.command.inspecting.wanted import Wanted
 from pytest_checkpoint.command.inspecting.writers import writers
@@ -63,7 +63,8 @@ def look(wanted: Wanted, say: Say) -> Report:
         say(f"resuming the copy, for {duration(wanted.deadline_s)} at most")
         result, resume = looking.resume()
         after = footprint(client.workspace)
-        changed = changes(wanted.real, client.workspace, looking.copied, after)
+        say("comparing the copy with the directory")
+        changed = _compared(wanted.real, client.workspace, looking.copied, after)
         check_after = None
         if resume.usable and resume.succeeded:
             say("checking what the resume left")
@@ -79,9 +80,12 @@ def look(wanted: Wanted, say: Say) -> Report:
             resume=resume,
             check_after=check_after,
             changed=changed,
+            folders_gone=empty_folders(looking.copied, after),
+            folders_made=empty_folders(after, looking.copied),
             siblings=_siblings(before),
             acknowledged=looking.acknowledged,
             again=looking.again(),
+            lines_written=looking.lines_written,
             made_outside=result.created_outside,
             signals=resume.strayed,
             disturbed=tuple(dict.fromkeys(disturbed)),
@@ -120,11 +124,30 @@ class _Looking:
 
     def resume(self) -> tuple[Result, Execution]:
         result = self._run(self._wanted.resume, "--resume")
-        self._started = lines_of(self._client.events.read_bytes()[len(self._events) :])
+        self._started = (
+            *lines_of(self._client.events.read_bytes()[len(self._events) :]),
+            *lines_of(self._written_within()),
+        )
         told = self._wording.execution(result)
         return result, dataclasses.replace(
             told, error_output=self._wording.clean(result.error_output)
         )
+
+    def _written_within(self) -> bytes:
+        """What was added to the events file itself, if it lies in the directory.
+
+        A job may know it by a path of its own, and not by the environment.
+        """
+        events = self._wanted.events and self._wanted.events.resolve()
+        if events is None or not events.is_relative_to(self._wanted.real):
+            return b""
+        copy = self._client.workspace / events.relative_to(self._wanted.real)
+        text = copy.read_bytes() if copy.is_file() and not copy.is_symlink() else b""
+        return text[len(self._events) :] if text.startswith(self._events) else text
+
+    @property
+    def lines_written(self) -> int:
+        return len(self._started)
 
     @property
     def acknowledged(self) -> tuple[str, ...] | None:
@@ -134,7 +157,7 @@ class _Looking:
         lines = lines_of(self._events)
         done = acknowledged(lines)
         names = (line.partition(" ")[2] for line in lines)
-        return tuple(dict.fromkeys(name for name in names if name in done))
+        return tuple(dict.fromkeys(name for name in names if name and name in done))
 
     def again(self) -> tuple[str, ...]:
         """What the resume started although it had been done."""
@@ -172,6 +195,18 @@ class _Looking:
         if not self.in_place and here.is_relative_to(self._wanted.real):
             return self._client.workspace / here.relative_to(self._wanted.real)
         return here
+
+
+def _compared(
+    original: Path, copy: Path, copied: Footprint, after: Footprint
+) -> tuple[Changed, ...]:
+    try:
+        return changes(original, copy, copied, after)
+    except OSError as error:
+        place = printable(os.fsencode(error.filename)) if error.filename else str(copy)
+        raise HarnessError(
+            f"{place} cannot be compared: {error.strerror}; look when nothing is at work there"
+        ) from error
 
 
 class _Told:
@@ -217,6 +252,12 @@ def _strange(wanted: Wanted, client: SlotClient, copied: Footprint) -> list[str]
         notes.append(
             f"the path {wanted.directory} stands in {listed(sorted(holders))}: a resume elsewhere "
             "than under that path may go wrong, or write there"
+        )
+    out = leading_out(client.workspace, copied, wanted.real)
+    if out:
+        notes.append(
+            f"symbolic links lead out of the directory: {listed(out)}; of what lies there no copy "
+            "is made, and a resume that changes it is refused"
         )
     return notes
 

@@ -38,12 +38,18 @@ class Report:
     check_after: Execution | None
     """Of what the resume left; None: the resume did not end well."""
     changed: tuple[Changed, ...]
+    folders_gone: tuple[str, ...]
+    """Directories without files that the resume deleted."""
+    folders_made: tuple[str, ...]
+    """Directories that it made, and in which there are no files."""
     siblings: dict[str, int]
     """Directory in it → how many files lie directly in that."""
     acknowledged: tuple[str, ...] | None
     """Names with a done line before; None: no events file is known."""
     again: tuple[str, ...]
     """Those that the resume started all the same."""
+    lines_written: int
+    """How many lines the resume wrote to the events file."""
     made_outside: tuple[str, ...]
     signals: tuple[str, ...]
     """Which it tried to send to processes that are not its own."""

@@ -94,8 +94,9 @@ def _check(check: Execution) -> str:
 def _resume(report: Report) -> Iterator[str]:
     resume = report.resume
     how = "was not seen through" if not resume.usable else ending(resume)
+    after = "" if resume.usable and resume.timed_out else f", after {duration(resume.wall_s)}"
     yield (
-        f"it {how}, after {duration(resume.wall_s)}; it used {resume.user_cpu_s:.1f} s of CPU and "
+        f"it {how}{after}; it used {resume.user_cpu_s:.1f} s of CPU and "
         f"wrote {size(resume.bytes_written)}"
     )
     text = resume.output.strip().splitlines()[-_SHOWN:]
@@ -109,12 +110,16 @@ def _resume(report: Report) -> Iterator[str]:
 def _lost(report: Report) -> Iterator[str]:
     lost = [one for one in report.changed if one.fate in LOST]
     yield from _groups(lost, report)
+    if report.folders_gone:
+        yield f"empty directories would be deleted: {listed(report.folders_gone)}"
     if not lost:
         yield "no file: none is deleted, cut short or rewritten"
 
 
 def _changed(report: Report) -> Iterator[str]:
     yield from _groups((one for one in report.changed if one.fate not in LOST), report)
+    if report.folders_made:
+        yield f"empty directories would be new: {listed(report.folders_made)}"
     if report.made_outside:
         yield f"made outside of it, and still there: {listed(report.made_outside)}"
 
@@ -158,6 +163,10 @@ def _acknowledged(report: Report) -> Iterator[str]:
     yield f"{len(report.acknowledged)} done: {listed(report.acknowledged)}"
     if report.again:
         yield f"would run again: {listed(report.again)}"
+    elif not report.lines_written:
+        yield (
+            "not known whether it would run again: the resume wrote no line to $CHECKPOINT_EVENTS"
+        )
     elif report.resume.succeeded:
         yield "none of it would run again"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -51,6 +52,20 @@ def names_itself(copy: Path, stamps: Footprint, directory: Path) -> tuple[str, .
         and stamp.size <= _MOST_BYTES
         and any(needle.search(text) for text in _text(copy, path, is_file=stamp.is_file))
     )
+
+
+def leading_out(copy: Path, stamps: Footprint, directory: Path) -> tuple[str, ...]:
+    """The symbolic links to something that is there, and not in the directory; fit to be shown."""
+    top = os.fsencode(directory)
+    found = []
+    for path, stamp in sorted(stamps.stamps.items()):
+        if not stat.S_ISLNK(stamp.mode):
+            continue
+        target = os.path.realpath(os.path.join(top, path))
+        if target != top and not target.startswith(top + b"/") and os.path.exists(target):
+            text = os.readlink(os.path.join(os.fsencode(copy), path))
+            found.append(f"{printable(path)} → {printable(text)}")
+    return tuple(found)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.session.commands import require_program, split
+from pytest_checkpoint.session.commands import WORKSPACE, require_program, require_workspace, split
 from pytest_checkpoint.session.quantities import seconds
 from pytest_checkpoint.subject import Command
 
@@ -34,6 +34,8 @@ class Wanted:
 
 def wanted_of(given: argparse.Namespace) -> Wanted:
     """Raises :class:`UserError` with a sentence."""
+    if not given.directory:
+        raise UserError("DIR is empty: name the directory that holds the job's state")
     directory = Path(os.path.abspath(given.directory))
     real = directory.resolve()
     if not directory.is_dir():
@@ -43,7 +45,10 @@ def wanted_of(given: argparse.Namespace) -> Wanted:
     commands = {}
     for option in ("resume", "check"):
         command = split(f"--{option}", getattr(given, option))
-        require_program(f"--{option}", command, here)
+        there = (command[0].replace(WORKSPACE, str(directory)), *command[1:])
+        require_program(f"--{option}", there, here)
+        if given.no_mount:
+            require_workspace(f"--{option}", command)
         commands[option] = command
     outside = tuple(Path(os.path.abspath(path)) for path in given.allow_outside if path)
     if len(outside) < len(given.allow_outside):
@@ -69,13 +74,16 @@ def _events(given: str | None) -> Path | None:
         return Path(known) if known and os.path.isfile(known) else None
     path = Path(given)
     if not path.is_file():
-        raise UserError(f"--events {given}: there is no such file")
+        what = "this is no file" if path.exists() else "there is no such file"
+        raise UserError(f"--events {given}: {what}")
     if not os.access(path, os.R_OK):
         raise UserError(f"--events {given}: this file cannot be read")
     return path
 
 
 def _workdir(given: str | None, real: Path) -> Path:
+    if given == "":
+        raise UserError("--workdir needs a directory")
     path = Path(given if given is not None else tempfile.gettempdir())
     name = "--workdir" if given is not None else "TMPDIR"
     if not path.is_dir():

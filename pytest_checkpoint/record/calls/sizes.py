@@ -49,7 +49,7 @@ def check_cut(recorder: Recorder, path: bytes, status: os.stat_result, size: int
                 "appending (mode 'a' in Python, >> in a shell)"
             )
         recorder.policy.overwrite(os.readlink(path), status, "truncate")
-    recorder.policy.written(status, path)
+    recorder.policy.written(status, None if size == status.st_size else path)
 
 
 def truncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:

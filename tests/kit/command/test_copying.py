@@ -79,3 +79,12 @@ def test_no_room_is_told_before_anything_is_copied(
 def test_what_cannot_be_copied_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"none cannot be copied to .*: cannot read .*none"):
         copy_tree(tmp_path / "none", tmp_path, lambda _: None)
+
+
+def test_inodes_are_counted_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = original(tmp_path)
+    there = footprint(top)
+    status = os.statvfs_result((4096, 4096, 1 << 40, 1 << 40, 1 << 40, 100, 5, 5, 0, 255))
+    monkeypatch.setattr(copying.os, "statvfs", lambda _: status)
+    with pytest.raises(UserError, match=rf"needs {len(there.stamps)} inodes, and .* has 5 free"):
+        require_room(top, there, tmp_path)

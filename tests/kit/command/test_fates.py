@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from pytest_checkpoint.command.inspecting import fates
 from pytest_checkpoint.command.inspecting.copying import copy_tree
-from pytest_checkpoint.command.inspecting.fates import Changed, Fate, changes
+from pytest_checkpoint.command.inspecting.fates import Changed, Fate, changes, empty_folders
 from pytest_checkpoint.command.inspecting.footprint import footprint
 
 
@@ -81,6 +82,39 @@ def test_a_link_that_leads_elsewhere_is_rewritten(tmp_path: Path) -> None:
 
     (one,) = after(tmp_path, lead)
     assert (one.path, one.fate) == (b"link", Fate.REWRITTEN)
+
+
+def test_a_hole_that_both_have_is_not_read(tmp_path: Path) -> None:
+    """Terabytes of it: the test would not end otherwise."""
+    original, copy = tmp_path / "original", tmp_path / "copy"
+    original.mkdir()
+    with (original / "file").open("wb") as file:
+        file.truncate(10 << 40)
+        file.seek(5 << 40)
+        file.write(b"middle")
+    copy.mkdir()
+    copy_tree(original, copy, lambda _: None)
+    before = footprint(copy)
+    for text, fate in ((b"middle", Fate.AGAIN), (b"Middle", Fate.REWRITTEN)):
+        with (copy / "file").open("r+b") as file:
+            file.seek(5 << 40)
+            file.write(text)
+        (one,) = changes(original, copy, before, footprint(copy))
+        assert one.fate is fate
+
+
+def test_directories_without_files(tmp_path: Path) -> None:
+    for name in ("full/in", "empty/in"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "full" / "in" / "file").touch()
+    before = footprint(tmp_path)
+    assert empty_folders(before, before) == ()
+    shutil.rmtree(tmp_path / "empty")
+    shutil.rmtree(tmp_path / "full")
+    (tmp_path / "new").mkdir()
+    after = footprint(tmp_path)
+    assert empty_folders(before, after) == ("empty/", "empty/in/")
+    assert empty_folders(after, before) == ("new/",)
 
 
 def after(tmp_path: Path, touch: Callable[[Path], object]) -> tuple[Changed, ...]:

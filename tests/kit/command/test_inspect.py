@@ -52,6 +52,12 @@ def hangs():
     os.write(os.open(os.environ["FIFO"], os.O_WRONLY), b"x")
     signal.pause()
 
+def with_its_own_events():
+    open(f"{workspace}/events", "a").write("start 2\\n")
+    open(f"{workspace}/looked", "w").close()
+    os.chmod(f"{workspace}/looked", 0)
+    json.dump([4, ""], open(state, "w"))
+
 def check():
     done, _ = json.load(open(state))
     sys.exit(f"only {done} of 4 steps are done") if done < 4 else print("sum", 10)
@@ -201,6 +207,13 @@ def _limited(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_lines_in_the_events_file_itself_count(dead: Dead) -> None:
+    """A job may write to it by a path of its own; and files that the copy has cannot be read."""
+    os.rename(dead.folder / "events", dead.home / "events")
+    told = dead.told("with_its_own_events", "--events", str(dead.home / "events"))
+    assert (told["exit_code"], told["again"], told["lines_written"]) == (1, ["2"], 1)
+
+
 def test_the_deadline_ends_it(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIFO", os.devnull)
     told = dead.told("hangs", "--deadline", "0.5s")
@@ -209,7 +222,8 @@ def test_the_deadline_ends_it(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> No
     assert told["resume"]["output"] == "here I am\n"
 
 
-def test_interrupted_nothing_is_left(dead: Dead) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_nothing_is_left(dead: Dead, number: signal.Signals) -> None:
     """No process, no copy; told by the fifo, which the job has open while it lives."""
     path = dead.folder / "fifo"
     os.mkfifo(path)
@@ -225,7 +239,7 @@ def test_interrupted_nothing_is_left(dead: Dead) -> None:
     try:
         assert select.select([fifo], [], [], 60)[0], "the job did not begin"
         assert os.read(fifo, 1) == b"x"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
         assert os.read(fifo, 1) == b""  # nobody has it open any more
     finally:
@@ -245,9 +259,14 @@ def test_interrupted_nothing_is_left(dead: Dead) -> None:
         ({1: "{home}/none"}, "run7/none does not exist: name the directory that holds"),
         ({1: "{home}/state.json"}, "state.json is not a directory"),
         ({3: "no-such-program {{workspace}}"}, "--resume: command not found: no-such-program"),
+        ({3: "{{workspace}}/none"}, "--resume: command not found: {home}/none"),
+        ({3: "true", 10: "--no-mount"}, "--resume has no {{workspace}}: write it where"),
+        ({1: ""}, "DIR is empty: name the directory"),
         ({5: ""}, "--check is empty"),
         ({7: "/none"}, "--events /none: there is no such file"),
+        ({7: "{home}"}, "--events {home}: this is no file"),
         ({9: "/none"}, "--workdir /none: there is no such directory"),
+        ({9: ""}, "--workdir needs a directory"),
         ({9: "{home}/checkpoints"}, "the copy would lie in {home} itself"),
         ({10: "--deadline=soon"}, "--deadline 'soon' is no duration"),
         ({10: "--allow-outside="}, "--allow-outside needs a path"),

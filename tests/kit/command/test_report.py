@@ -41,9 +41,12 @@ GOOD = Report(
     resume=ended(output="step 8\n"),
     check_after=ended(output="36\n"),
     changed=(),
+    folders_gone=(),
+    folders_made=(),
     siblings={"": 2, "checkpoints": 8},
     acknowledged=("render", "assemble"),
     again=(),
+    lines_written=2,
     made_outside=(),
     signals=(),
     disturbed=(),
@@ -193,6 +196,25 @@ def test_where_nothing_is_lost_that_is_said() -> None:
     text = as_text(dataclasses.replace(GOOD, acknowledged=None))
     assert "    no file: none is deleted, cut short or rewritten\n" in text
     assert "not known: --events FILE names the file" in text
+
+
+def test_of_a_resume_without_lines_nothing_is_claimed() -> None:
+    text = as_text(dataclasses.replace(GOOD, lines_written=0))
+    assert "none of it would run again" not in text
+    assert "not known whether it would run again: the resume wrote no line" in text
+
+
+def test_empty_directories_are_told() -> None:
+    text = as_text(dataclasses.replace(GOOD, folders_gone=("old/",), folders_made=("new/",)))
+    assert "    empty directories would be deleted: old/\n" in text
+    assert "what else changes\n    empty directories would be new: new/\n" in text
+
+
+def test_a_deadline_is_told_once() -> None:
+    text = as_text(
+        dataclasses.replace(GOOD, resume=ended(None, timed_out=True, wall_s=9.0), check_after=None)
+    )
+    assert "    it had not ended after 9.0 s; it used 0.5 s of CPU" in text
 
 
 def test_a_program_is_told_all_of_it() -> None:

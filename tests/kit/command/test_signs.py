@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pytest_checkpoint.command.inspecting.footprint import footprint
-from pytest_checkpoint.command.inspecting.signs import names_itself, signs
+from pytest_checkpoint.command.inspecting.signs import leading_out, names_itself, signs
 from pytest_checkpoint.command.inspecting.writers import writers
 
 
@@ -30,6 +30,21 @@ def test_what_looks_damaged_is_told(tmp_path: Path) -> None:
 def test_in_a_sound_directory_there_is_nothing_to_tell(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("[1, 2]")
     assert signs(tmp_path, footprint(tmp_path)) == ()
+
+
+def test_links_out_of_the_directory_are_named(tmp_path: Path) -> None:
+    for name in ("run", "copy", "far"):
+        (tmp_path / name).mkdir()
+    for name in ("run", "copy"):
+        os.symlink("../far", tmp_path / name / "checkpoints")
+        os.symlink(tmp_path / "run", tmp_path / name / "itself")
+        os.symlink("checkpoints", tmp_path / name / "by another")
+        os.symlink("none", tmp_path / name / "dangling")
+    copy = tmp_path / "copy"
+    assert leading_out(copy, footprint(copy), tmp_path / "run") == (
+        "by another → checkpoints",
+        "checkpoints → ../far",
+    )
 
 
 def test_files_and_links_that_hold_the_path_are_named(tmp_path: Path) -> None:

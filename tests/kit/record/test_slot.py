@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -212,3 +213,24 @@ def test_a_server_that_dies_is_told(tmp_path: Path) -> None:
         client._server.kill()
         with pytest.raises(HarnessError, match="the recording server ended unexpectedly"):
             client.run(request(client, "echo > x"))
+
+
+def test_where_no_slot_can_be_made_there_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(HarnessError, match=r"file/base cannot be made: Not a directory$"),
+        SlotClient(tmp_path / "file" / "base"),
+    ):
+        pass
+
+
+def test_half_a_slot_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(slot: slot_module.Slot) -> None:
+        slot.path.mkdir()
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(slot_module, "_make_fresh", fail)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, pytest.raises(OSError, match="no room"):
+        slot_module.acquire(tmp_path / "above" / "base", None, theirs)
+    assert os.listdir(tmp_path) == []
