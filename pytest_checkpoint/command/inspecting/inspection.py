@@ -20,7 +20,13 @@ from pytest_checkpoint.command.inspecting.copying import copy_tree, require_room
 from pytest_checkpoint.command.inspecting.fates import Changed, changes, empty_folders
 from pytest_checkpoint.command.inspecting.footprint import Footprint, footprint, touched
 from pytest_checkpoint.command.inspecting.report import Report
-from pytest_checkpoint.command.inspecting.signs import leading_out, listed, names_itself, signs
+from pytest_checkpoint.command.inspecting.signs import (
+    leading_out,
+    listed,
+    names_itself,
+    owned_by_another,
+    signs,
+)
 from pytest_checkpoint.command.inspecting.sizes import duration, files, size
 from pytest_checkpoint.command.inspecting.wanted import Wanted
 from pytest_checkpoint.command.inspecting.writers import writers
@@ -253,6 +259,9 @@ def _strange(wanted: Wanted, client: SlotClient, copied: Footprint) -> list[str]
             f"the path {wanted.directory} stands in {listed(sorted(holders))}: a resume elsewhere "
             "than under that path may go wrong, or write there"
         )
+    stranger = owned_by_another(wanted.real)
+    if stranger:
+        notes.append(stranger)
     out = leading_out(client.workspace, copied, wanted.real)
     if out:
         notes.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import stat
 from collections.abc import Iterable, Iterator
@@ -52,6 +53,24 @@ def names_itself(copy: Path, stamps: Footprint, directory: Path) -> tuple[str, .
         and stamp.size <= _MOST_BYTES
         and any(needle.search(text) for text in _text(copy, path, is_file=stamp.is_file))
     )
+
+
+def owned_by_another(directory: Path) -> str:
+    """A sentence if somebody else's job is looked at; else empty."""
+    owner, here = directory.stat().st_uid, os.geteuid()
+    if owner == here:
+        return ""
+    return (
+        f"the directory belongs to {_user(owner)}, and the commands ran as {_user(here)}, who may do "
+        "there what the other may not, or the other way round: look as the user whose job it is"
+    )
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
 
 
 def leading_out(copy: Path, stamps: Footprint, directory: Path) -> tuple[str, ...]:

@@ -85,6 +85,6 @@ def test_inodes_are_counted_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     top = original(tmp_path)
     there = footprint(top)
     status = os.statvfs_result((4096, 4096, 1 << 40, 1 << 40, 1 << 40, 100, 5, 5, 0, 255))
-    monkeypatch.setattr(copying.os, "statvfs", lambda _: status)
+    monkeypatch.setattr(os, "statvfs", lambda _: status)
     with pytest.raises(UserError, match=rf"needs {len(there.stamps)} inodes, and .* has 5 free"):
         require_room(top, there, tmp_path)

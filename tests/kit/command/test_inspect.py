@@ -281,5 +281,6 @@ def test_bad_input_is_told_in_a_sentence(dead: Dead, change: dict[int, str], sen
     said = dead.capsys.readouterr()
     assert not said.out
     assert said.err.startswith("checkpoint-contracts: ")
+    assert "copying" not in said.err
     assert sentence.format(home=dead.home) in said.err
     assert footprint(dead.home) == before

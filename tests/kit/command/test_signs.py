@@ -7,8 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from pytest_checkpoint.command.inspecting.footprint import footprint
-from pytest_checkpoint.command.inspecting.signs import leading_out, names_itself, signs
+from pytest_checkpoint.command.inspecting.signs import (
+    leading_out,
+    names_itself,
+    owned_by_another,
+    signs,
+)
 from pytest_checkpoint.command.inspecting.writers import writers
 
 
@@ -30,6 +37,12 @@ def test_what_looks_damaged_is_told(tmp_path: Path) -> None:
 def test_in_a_sound_directory_there_is_nothing_to_tell(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("[1, 2]")
     assert signs(tmp_path, footprint(tmp_path)) == ()
+
+
+def test_another_ones_directory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert owned_by_another(tmp_path) == ""
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
+    assert "and the commands ran as user 4000000, who may do" in owned_by_another(tmp_path)
 
 
 def test_links_out_of_the_directory_are_named(tmp_path: Path) -> None:

@@ -170,8 +170,11 @@ def test_what_exists_outside_is_not_written_into(place: Place, deed: str) -> Non
 
 
 def test_its_own_files_outside_are_written_into(place: Place) -> None:
-    new = place.script.with_name("made")
-    result = place.run(f"[open({str(new)!r}, 'a').write('x') for _ in 'ab']", in_place=False)
+    """And a lock file may be opened as most are, by cutting it: it is empty."""
+    new, lock = place.script.with_name("made"), place.script.with_name("lock")
+    lock.touch()
+    source = f"open({str(lock)!r}, 'w'); [open({str(new)!r}, 'a').write('x') for _ in 'ab']"
+    result = place.run(source, in_place=False)
     assert (result.refusal, new.read_text()) == (None, "xx")
     assert result.created_outside == (str(new),)
 
