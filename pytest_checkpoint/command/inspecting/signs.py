@@ -61,8 +61,8 @@ def owned_by_another(directory: Path) -> str:
     if owner == here:
         return ""
     return (
-        f"the directory belongs to {_user(owner)}, and the commands ran as {_user(here)}, who may do "
-        "there what the other may not, or the other way round: look as the user whose job it is"
+        f"the directory belongs to {_user(owner)}, and the commands ran as {_user(here)}, who may "
+        "do there what the other may not, or the other way round: look as the user whose job it is"
     )
 
 
