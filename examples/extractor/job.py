@@ -1,7 +1,8 @@
-"""Hidden states of a tiny model, extracted into an object store: `checkpoint-runtime extract`.
+"""Hidden states of a tiny model, extracted into a bucket: `checkpoint-runtime extract`.
 
 python job.py run MODEL DIR      extracts what is not stored yet
 python job.py check DIR          prints a digest of the stored states of each sample
+python job.py reconcile DIR      makes the markers fit the bucket
 """
 
 import hashlib
@@ -14,6 +15,8 @@ from pathlib import Path
 # Small as the model is, threads would cost more than they save; and no two runs would be alike.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import boto3
 
 from checkpoint_runtime.command.main import main
 
@@ -29,20 +32,20 @@ if sys.argv[1:2] == ["run"]:
     _ = (AutoModel, AutoTokenizer, LlamaModel, PreTrainedTokenizerFast)
 
 SENTENCES = Path(__file__).with_name("sentences.jsonl")
+BUCKET, PREFIX = "hidden-states", "tiny"
+DESTINATION = f"s3://{BUCKET}/{PREFIX}"
 
 
-def run(model: Path, workspace: Path) -> int:
+def run(model: str, workspace: str) -> int:
     return main(
         [
             "extract",
             f"--model={model}",
             f"--dataset={SENTENCES}",
-            "--layers=0,2,4",
+            "--layers=0,1",
             "--dtype=fp32",
             "--batch-tokens=80",
-            # One of several workers, if whoever starts it says so.
-            f"--shard={'auto' if os.environ.get('RANK') else '0/1'}",
-            f"--destination=file://{workspace}/objects",
+            f"--destination={DESTINATION}",
             f"--staging={workspace}/staging",
             f"--state={workspace}/state",
             # Both are in the workspace, which is what is crashed.
@@ -50,17 +53,32 @@ def run(model: Path, workspace: Path) -> int:
             # What others hold of a full disk is given back by nobody here.
             "--staging-deadline=0",
             "--upload-deadline=3",
+            "--heartbeat=0",
             # One step after the other, so that every run makes the same calls in the same order.
             "--uploads=0",
         ]
     )
 
 
-def check(workspace: Path) -> None:
+def reconcile(workspace: str) -> int:
+    return main(
+        [
+            "reconcile",
+            "--apply",
+            f"--destination={DESTINATION}",
+            f"--markers={workspace}/state/markers",
+        ]
+    )
+
+
+def check() -> None:
+    client = boto3.client("s3")
     found: dict[str, list[str]] = {}
-    for path in sorted((workspace / "objects").glob("*.safetensors")):
-        for name, digest in digests(path.read_bytes()):
-            found.setdefault(name, []).append(digest)
+    for listed in client.list_objects_v2(Bucket=BUCKET, Prefix=PREFIX).get("Contents", ()):
+        if listed["Key"].endswith(".safetensors"):
+            content = client.get_object(Bucket=BUCKET, Key=listed["Key"])["Body"].read()
+            for name, digest in digests(content):
+                found.setdefault(name, []).append(digest)
     wanted = [json.loads(line)["id"] for line in SENTENCES.read_text().splitlines()]
     missing = [name for name in wanted if name not in found]
     if missing:
@@ -91,5 +109,7 @@ def digests(content: bytes) -> list[tuple[str, str]]:
 
 if __name__ == "__main__":
     if sys.argv[1] == "run":
-        sys.exit(run(Path(sys.argv[2]), Path(sys.argv[3])))
-    check(Path(sys.argv[2]))
+        sys.exit(run(sys.argv[2], sys.argv[3]))
+    if sys.argv[1] == "reconcile":
+        sys.exit(reconcile(sys.argv[2]))
+    check()

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_checkpoint.api import CommandSubject, checkpoint_subject
+from pytest_checkpoint.api import Bucket, CommandSubject, checkpoint_subject
 
-NEEDED = ("torch", "transformers", "safetensors", "awscrt")
+NEEDED = ("torch", "transformers", "safetensors", "awscrt", "boto3", "moto")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 if MISSING:
     pytest.skip(
-        f"not installed: {', '.join(MISSING)} (the extra extractor)", allow_module_level=True
+        f"not installed: {', '.join(MISSING)} (the extras extractor, s3)", allow_module_level=True
     )
 
 HERE = Path(__file__).parent
@@ -44,7 +44,12 @@ def extractor() -> CommandSubject:
     return CommandSubject(
         run=[*JOB, "run", str(model()), "{workspace}"],
         check=[*JOB, "check", "{workspace}"],
-        outputs=["objects/*.safetensors"],
-        ephemeral=["state/logs/*", "state/heartbeats/*", "staging/*/*"],
+        s3=Bucket(
+            "hidden-states",
+            prefix="tiny",
+            markers="state/markers/*.done",
+            reconcile=[*JOB, "reconcile", "{workspace}"],
+        ),
+        ephemeral=["state/logs/*", "staging/*/*", "_probe/*"],
         capabilities=["preemption", "cleans-up", "exclusive"],
     )

@@ -46,6 +46,8 @@ class Bench:
         self._empty = State(self.look(), b"")
         self._warm = False
         self._learned: tuple[str, ...] = ()
+        self.keeps_order = False
+        """Warm the operations of a run, and of a resume, were seen in the order of a fresh one."""
         self._known = KnownChecks()
         self._reuses_checks = False
         self.asked: tuple[StoreRequest, ...] = ()
@@ -142,9 +144,11 @@ class Bench:
         if told.exit_code == 0:
             self._learned = tuple(_IMPORTED.findall(told.error_output))
 
-    def rehearse(self) -> None:
+    def rehearse(self, recording: Path) -> None:
         """A warm run: what is loaded for it is loaded where nothing of the job's lies yet."""
-        self._send(self.subject.run, self.options.run_deadline_s, warm=True)
+        self._send(
+            self.subject.run, self.options.run_deadline_s, recording=str(recording), warm=True
+        )
 
     def resume(self, deadline_s: float, *, bystanders: tuple[int, ...] = ()) -> Execution:
         """``bystanders``: processes of ours that the job could take for its own."""
@@ -269,7 +273,7 @@ class Bench:
             bystanders=bystanders,
             warm=warm,
             learned=self._learned if filtered else (),
-            in_order=in_order and bool(self._learned),
+            in_order=in_order and bool(self._learned) and not self.keeps_order,
         )
         return self.carry_out(request)
 

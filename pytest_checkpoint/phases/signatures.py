@@ -23,11 +23,26 @@ def signatures(recording: Recording, *, without: Iterable[bytes] = ()) -> tuple[
     return tuple(
         signature(operation).replace(slot, "")
         for operation in recording.operations
-        if operation.path not in tried
-        and not any(
-            isinstance(effect, Write) and effect.origin is Origin.MAPPED
-            for effect in operation.effects
-        )
+        if operation.path not in tried and not _is_mapped(operation)
+    )
+
+
+def order(recording: Recording) -> tuple[str, ...]:
+    """As :func:`signatures`, with those of ``tempfile`` where they come: whether steps are alike."""
+    slot = normalized(recording.slot)
+    tried = {operation.path for operation in recording.operations if _tries_tmpdir(operation)}
+    return tuple(
+        f"{operation.call}, trying out TMPDIR"
+        if operation.path in tried
+        else signature(operation).replace(slot, "")
+        for operation in recording.operations
+        if not _is_mapped(operation)
+    )
+
+
+def _is_mapped(operation: Operation) -> bool:
+    return any(
+        isinstance(effect, Write) and effect.origin is Origin.MAPPED for effect in operation.effects
     )
 
 

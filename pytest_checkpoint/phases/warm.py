@@ -25,7 +25,7 @@ from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.conduct import hung
 from pytest_checkpoint.phases.control import Control, set_up
 from pytest_checkpoint.phases.deadlines import Deadlines
-from pytest_checkpoint.phases.signatures import signatures
+from pytest_checkpoint.phases.signatures import order, signatures
 from pytest_checkpoint.record import journal
 from pytest_checkpoint.record.journal import Recording
 from pytest_checkpoint.record.request import Result
@@ -73,11 +73,8 @@ def try_warm(
         return COLD
     progress.phase("trying warm starts")
     # What a function's file imports cannot be read off the program that calls it.
-    if control.reference.run.wall_s >= _LONG_S or is_callable_command(bench.subject.run):
-        set_up(bench)
-        bench.learn_imports()
-        set_up(bench)
-        bench.rehearse()
+    learns = control.reference.run.wall_s >= _LONG_S or is_callable_command(bench.subject.run)
+    rehearsal = _learned(bench) if learns else None
     warm = _Sample.taken(bench, finished, warm=True)
     if not warm.stories:
         return Warmth(on=False, notes=warm.notes)
@@ -90,8 +87,22 @@ def try_warm(
     if unlike:
         how = "; ".join(unlike.values())
         return Warmth(on=False, notes=(f"resumes and checks start fresh: warm, {how}",))
+    bench.keeps_order = rehearsal is not None and (
+        order(rehearsal) == order(control.recording)
+        and order(warm.recording) == order(fresh.recording)
+    )
     saves_s = max(0.0, fresh.wall_s - warm.wall_s)
     return _judged_by(control.reference, warm.notes, saves_s, bench.options.contracts)
+
+
+def _learned(bench: Bench) -> Recording:
+    """Find out what the job imports; the recording of a run that has all of it loaded."""
+    set_up(bench)
+    bench.learn_imports()
+    set_up(bench)
+    folder = bench.client.scratch / "rehearsed"
+    bench.rehearse(folder)
+    return journal.load(folder)
 
 
 def _judged_by(

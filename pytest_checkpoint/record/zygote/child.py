@@ -84,19 +84,24 @@ def become(
 
 
 def _make_again(folders: "list[tuple[bytes, int]]") -> None:
-    """What importing the modules makes in TMPDIR: by the subject, before the eyes of the filter.
+    """What importing the modules does in TMPDIR: by the subject, before the eyes of the filter.
 
-    Where that fails importing them would have failed.
+    Where that fails importing them would have failed. ``tempfile`` tries out where it may write,
+    and remembers it, before anybody can make a folder there.
     """
-    for path, mode in folders:
-        try:
-            posix.mkdir(path, mode)
-        except FileExistsError:
-            pass
-        except OSError as error:
-            said = f"{type(error).__name__}: {error}\n"
-            posix.write(2, said.encode("ascii", "replace"))
-            posix._exit(1)
+    try:
+        tempfile = sys.modules.get("tempfile")
+        if tempfile is not None and tempfile.tempdir is not None:
+            tempfile.tempdir = tempfile._get_default_tempdir()
+        for path, mode in folders:
+            try:
+                posix.mkdir(path, mode)
+            except FileExistsError:
+                pass
+    except OSError as error:
+        said = f"{type(error).__name__}: {error}\n"
+        posix.write(2, said.encode("ascii", "replace"))
+        posix._exit(1)
 
 
 def _answer(channel: "Any", message: bytes, listener: "int | None") -> None:

@@ -7,11 +7,14 @@ only what the child itself has made is taken down, in CPython's own order (``Py_
 flushed, garbage is collected, then ``__main__`` and the modules imported since. What is reached
 only from modules loaded beforehand is not finalized; what it would still have written is lost.
 
-Wherever it could make a difference CPython ends itself: ``sys.exit``, an interrupt, other threads
-that are left, a tracer, a stream that cannot be flushed.
+Wherever that could make a difference CPython ends itself: ``sys.exit``, an interrupt, other threads
+that are left, a tracer, a stream that cannot be flushed. After the last atexit handler of the job
+the modules loaded beforehand are taken from it, where it finds what to take down: ``sys.exit``
+would cost as much else as most resumes do.
 """
 
 import _weakref
+import atexit
 import builtins
 import ctypes
 import gc
@@ -27,6 +30,7 @@ _DELETED = (
     "path", "argv", "ps1", "ps2", "last_type", "last_value", "last_traceback", "last_exc",
     "path_hooks", "path_importer_cache", "meta_path", "__interactivehook__",
 )  # fmt: skip
+_STAY = frozenset({"sys", "builtins"})
 _alive: "list[Any]" = []
 """Modules loaded beforehand: never taken down."""
 
@@ -36,6 +40,29 @@ _c = ctypes.CDLL(None)
 def loaded_beforehand() -> None:
     """What is in ``sys.modules`` now is not taken down."""
     _alive[:] = sys.modules.values()
+    # Held by nobody to the very end of an interpreter: so it is held for good.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_alive))
+
+
+def _hide() -> None:
+    """Leave CPython, which is about to take down all modules, those that the child has made.
+
+    What it would do before is done here, while they can all be imported still: the garbage, which
+    may want to. Registered before the first module is loaded, so the last to be called.
+    """
+    if not _alive or not _KNOWN or len(sys._current_frames()) > 1:
+        return
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        return
+    if gc.isenabled():
+        gc.collect()
+    beforehand = {id(module) for module in _alive}
+    for name, module in list(sys.modules.items()):
+        if id(module) in beforehand and name not in _STAY:
+            del sys.modules[name]
+
+
+atexit.register(_hide)
 
 
 def end(code: int) -> None:
@@ -43,9 +70,8 @@ def end(code: int) -> None:
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
-    atexit = sys.modules.get("atexit")
-    if atexit is not None:
-        atexit._run_exitfuncs()
+    atexit.unregister(_hide)  # what is taken down, and in which order, is known here
+    atexit._run_exitfuncs()
     if len(sys._current_frames()) > 1 or not _flushed(sys.stdout, sys.stderr):
         ctypes.pythonapi.Py_Exit(code)
     if gc.isenabled():
