@@ -95,9 +95,6 @@ class Examiner:
     def _examined(self, control: Control, logbook: KeptLogbook) -> Examination:
         self._logbook = logbook
         self._notes += control.notes
-        self._notes += once(
-            logbook, "self-check", Notes, lambda: Notes(self._self_check(control))
-        ).texts
         source = StateSource(control.recording, self._options.model)
         self._known = evidence_of(self._bench, control, source)
         kinds = trials_wanted(self._known, contracts_of(self._options))
@@ -110,6 +107,9 @@ class Examiner:
             exhaustive=self._options.exhaustive,
         )
         warmth = self._tried_warm(control, source, kinds, planned)
+        self._notes += once(
+            logbook, "self-check", Notes, lambda: Notes(self._self_check(control, warmth))
+        ).texts
         tried = self._tried(control, source, kinds, warmth)
         left = len(planned.states) - logbook.count(EXPLORED)
         if left and not logbook.count(ENDED):
@@ -122,8 +122,9 @@ class Examiner:
     def _faults(self) -> frozenset[Fault]:
         return faults_of(self._options, self._subject)
 
-    def _self_check(self, control: Control) -> tuple[str, ...]:
-        return self_check(self._bench, control, self._options.self_check_points, self._progress)
+    def _self_check(self, control: Control, warmth: Warmth) -> tuple[str, ...]:
+        points = self._options.self_check_points
+        return self_check(self._bench, control, points, self._progress, warm=warmth.on)
 
     def _tried_warm(
         self, control: Control, source: StateSource, kinds: frozenset[TrialKind], planned: Plan

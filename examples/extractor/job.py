@@ -44,7 +44,7 @@ def run(model: str, workspace: str) -> int:
             f"--dataset={SENTENCES}",
             "--layers=0,1",
             "--dtype=fp32",
-            "--batch-tokens=80",
+            "--batch-tokens=100",
             f"--destination={DESTINATION}",
             f"--staging={workspace}/staging",
             f"--state={workspace}/state",

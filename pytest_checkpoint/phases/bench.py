@@ -120,15 +120,27 @@ class Bench:
         return self.execution(result)
 
     def run(
-        self, *, recording: Path | None = None, kill_at: int | None = None
+        self, *, recording: Path | None = None, kill_at: int | None = None, warm: bool = False
     ) -> tuple[Result, Execution]:
         result = self._send(
             self.subject.run,
             self.options.run_deadline_s,
             recording=str(recording) if recording else None,
             kill_at=kill_at,
+            warm=warm,
         )
         return result, self.execution(result)
+
+    def killed(self, step: int, deadline_s: float, recording: Path) -> Result:
+        """A run that is killed after a step, if it comes to that."""
+        return self._send(
+            self.subject.run,
+            deadline_s,
+            recording=str(recording),
+            kill_at=step,
+            warm=self._warm,
+            in_order=True,
+        )
 
     def learn_imports(self) -> None:
         """Find out, by a run of its own, what the job imports: warm starts have it loaded then.

@@ -20,14 +20,19 @@ from pytest_checkpoint.states.timeline import Timeline
 from pytest_checkpoint.tree.compare import differences
 
 
-def self_check(bench: Bench, control: Control, points: int, progress: Progress) -> tuple[str, ...]:
-    """Kill ``points`` real runs; SubjectError if a recording differs from what was left. Notes."""
+def self_check(
+    bench: Bench, control: Control, points: int, progress: Progress, *, warm: bool = False
+) -> tuple[str, ...]:
+    """Kill ``points`` real runs; SubjectError if a recording differs from what was left. Notes.
+
+    ``warm``: all but one of them may start warm, as the runs do that are recorded later.
+    """
     total = len(control.recording.operations)
     missed = 0
     for number, step in enumerate(steps_to_kill_at(total, points), 1):
         progress.phase(f"self-check {number}/{min(points, total)}")
         bench.put(control.start)
-        compared = kill_and_compare(bench, step)
+        compared = kill_and_compare(bench, step, warm=warm and number > 1)
         if compared is None:
             missed += 1
         elif compared:
@@ -47,10 +52,10 @@ def steps_to_kill_at(total: int, points: int) -> list[int]:
     return sorted(step + 1 for step in spread(total)[:points])
 
 
-def kill_and_compare(bench: Bench, step: int) -> list[str] | None:
+def kill_and_compare(bench: Bench, step: int, *, warm: bool = False) -> list[str] | None:
     """Differences in words; None if the run ended before ``step``."""
     folder = bench.client.scratch / "killed"
-    result, _ = bench.run(recording=folder, kill_at=step)
+    result, _ = bench.run(recording=folder, kill_at=step, warm=warm)
     if result.killed_at is None:
         return None
     recording = journal.load(folder)

@@ -86,7 +86,7 @@ def try_all(
         bench, control, source, kinds, warm=warm and doubted is None, logbook=logbook
     )
     watches = WatchedTrials(bench, control, kinds, progress, logbook)
-    alone = AloneTrials(bench, control, kinds, progress, logbook)
+    alone = AloneTrials(bench, control, kinds, progress, logbook, warm=warm)
     count = len(stages.wanted) + faults.count + watches.count + alone.count
     progress.estimate(estimate(count, "trial", expected_s(control, saves_s), options))
     works = [stages.work()] if stages.wanted else []

@@ -63,6 +63,11 @@ class Laboratory:
             lambda _: self.operations[self._last].pop(0),
         )
         monkeypatch.setattr(warm, "signatures", self._signatures)
+        monkeypatch.setattr(warm, "order", tuple)
+        monkeypatch.setattr(warm, "set_up", lambda bench: None)
+        self.rehearsed: tuple[str, ...] = ()
+        self.recorded: tuple[str, ...] = ()
+        self.keeps_order = False
 
     @contextmanager
     def warmly(self, *, on: bool) -> Iterator[bool]:
@@ -72,6 +77,14 @@ class Laboratory:
 
     def put(self, state: State) -> None:
         assert state is FINISHED
+
+    def learn_imports(self) -> None:
+        self.made.append("run to learn from")
+
+    def rehearse(self, recording: Path) -> None:
+        self.made.append("warm run")
+        self.operations[True].insert(0, self.rehearsed)
+        self._last = True
 
     def new_events(self, before: bytes) -> tuple[str, ...]:
         return self.events[self._on].pop(0)
@@ -100,16 +113,10 @@ class Laboratory:
         self.made.append(f"{'warm' if self._on else 'fresh'} {what}")
         return (self.warm if self._on else self.fresh).pop(0)
 
-    def learn_imports(self) -> None:
-        self.made.append("learn imports")
-
-    def rehearse(self) -> None:
-        self.made.append("rehearse")
-
     def tried(self, run: Execution | None = None, states: int = 100) -> Warmth:
         undisturbed = run or Execution(exit_code=0, user_cpu_s=0.05, startup_cpu_s=0.04)
         reference = Reference(run=undisturbed, finished_resume=RIGHT, check=RIGHT, events=())
-        control = SimpleNamespace(reference=reference)
+        control = SimpleNamespace(reference=reference, recording=self.recorded)
         return try_warm(
             cast(Bench, self), cast(Control, control), FINISHED, states, SilentProgress()
         )
@@ -143,17 +150,39 @@ def test_folders_that_are_made_first_may_be_made_first(laboratory: Laboratory) -
     assert laboratory.tried().on
 
 
-def test_what_a_function_imports_is_learned(
-    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_function_imports_is_learned(laboratory: Laboratory) -> None:
     """However short its run is: the program that calls it says nothing of that."""
-    monkeypatch.setattr(warm, "set_up", lambda bench: None)
     function = reference_of("run", test_alike).command(JOB)
     laboratory.subject = SimpleNamespace(run=function)
 
     laboratory.tried()
 
-    assert laboratory.made[:2] == ["learn imports", "rehearse"]
+    assert laboratory.made[:2] == ["run to learn from", "warm run"]
+
+
+LONG = Execution(exit_code=0, wall_s=0.5, user_cpu_s=0.5, startup_cpu_s=0.4)
+OTHERWISE = ("t/cache", "open", "write")
+
+
+@pytest.mark.parametrize(
+    ("rehearsed", "resumed", "kept"),
+    [
+        (("open", "t/cache", "write"), ("open", "t/cache"), True),
+        (OTHERWISE, ("open", "t/cache"), False),
+        (("open", "t/cache", "write"), ("t/cache", "open"), False),
+    ],
+    ids=["as they come", "another way in the run", "another way in the resume"],
+)
+def test_the_order_in_which_a_long_job_imports(
+    laboratory: Laboratory, rehearsed: tuple[str, ...], resumed: tuple[str, ...], kept: bool
+) -> None:
+    """Where it is kept, all that was learned is loaded for runs with a fault as well."""
+    laboratory.recorded, laboratory.rehearsed = ("open", "t/cache", "write"), rehearsed
+    laboratory.operations = {True: [resumed], False: [("open", "t/cache")]}
+    laboratory.warm[0] = changed(GOOD, warm=STORY, made_first=("t/cache",))
+    assert laboratory.tried(LONG).on
+    assert laboratory.made[:3] == ["run to learn from", "warm run", "warm resume"]
+    assert laboratory.keeps_order is kept
 
 
 def test_it_is_not_even_tried(laboratory: Laboratory) -> None:

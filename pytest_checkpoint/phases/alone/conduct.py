@@ -30,8 +30,13 @@ _AGAIN_AT_ONCE: Final = 20
 """How often two starts at the same instant are made again, to see once more what they showed."""
 
 
+def is_one_by_one(kind: TrialKind) -> bool:
+    """Whether the second starts when the first is dead."""
+    return kind in (TrialKind.DEAD_HOLDER, TrialKind.NUMBER_REUSED)
+
+
 class Conductor:
-    """Makes trials of one subject. All start fresh."""
+    """Makes trials of one subject. What runs side by side starts fresh."""
 
     def __init__(self, bench: Bench, control: Control) -> None:
         self._bench: Final = bench
@@ -52,12 +57,13 @@ class Conductor:
         trial, left = self.conduct(planned, longer=longer)
         more = _AGAIN_AT_ONCE - 1 if planned.kind is TrialKind.SAME_INSTANT else 0
         for _ in range(more):
-            if self._shows_something(trial):
+            if self.shows_something(trial):
                 break
             trial, left = self.conduct(planned, longer=longer)
         return trial, left
 
-    def _shows_something(self, trial: Trial) -> bool:
+    def shows_something(self, trial: Trial) -> bool:
+        """Whether a promise is broken, or nothing can be said by it."""
         known = Evidence(
             subject=self._bench.subject.name,
             capabilities=self._bench.subject.capabilities,
@@ -69,7 +75,7 @@ class Conductor:
         )
 
     def _once(self, planned: PlannedPair, *, longer: bool) -> tuple[Trial, State]:
-        if planned.kind in (TrialKind.DEAD_HOLDER, TrialKind.NUMBER_REUSED):
+        if is_one_by_one(planned.kind):
             return self._death(planned, longer=longer)
         deadlines = self._control.deadlines
         first_s = (deadlines.for_a_hang() if longer else deadlines).resume_s
@@ -195,10 +201,7 @@ class Conductor:
         bench, start = self._bench, self._control.start
         bench.put(start)
         folder = self._folder()
-        request = bench.request(bench.expanded(bench.subject.run), faulty.deadlines.resume_s)
-        result = bench.carry_out(
-            dataclasses.replace(request, recording=str(folder), kill_at=planned.point.step)
-        )
+        result = bench.killed(planned.point.step, faulty.deadlines.resume_s, folder)
         left = bench.state()
         leg = Leg(
             command=Command.RUN,

@@ -13,7 +13,7 @@ from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.examination import Progress
 from pytest_checkpoint.phases.alone import numbers
-from pytest_checkpoint.phases.alone.conduct import Conductor
+from pytest_checkpoint.phases.alone.conduct import Conductor, is_one_by_one
 from pytest_checkpoint.phases.alone.planned import KINDS, PlannedPair, find, planned
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
@@ -35,12 +35,17 @@ class AloneTrials:
         kinds: Collection[TrialKind],
         progress: Progress,
         logbook: Logbook = FORGETFUL,
+        *,
+        warm: bool = False,
     ) -> None:
+        """``warm``: where only one runs at a time it may start warm."""
         self._logbook: Final = logbook
         self.made: Final[list[Trial]] = []
         self.notes: Final[list[str]] = []
         self._told: Final = Told(progress)
         self._conductor: Final = Conductor(bench, control)
+        self._bench: Final = bench
+        self._warm: Final = warm
         self._planned: Final[dict[TrialKind, list[PlannedPair]]] = {}
         self._totals: Final[dict[TrialKind, int]] = {}
         self._left_out: Final[list[PlannedPair]] = []
@@ -90,7 +95,13 @@ class AloneTrials:
             yield
 
     def _made(self, planned: PlannedPair) -> Trial:
-        return self._conductor.conduct(planned)[0]
+        """What a warm one shows to be broken counts as a fresh one shows it."""
+        warm = self._warm and is_one_by_one(planned.kind)
+        with self._bench.warmly(on=warm):
+            trial, _ = self._conductor.conduct(planned)
+        if warm and (trial.hung or self._conductor.shows_something(trial)):
+            trial, _ = self._conductor.conduct(planned)
+        return trial
 
     def coverage(self) -> Mapping[TrialKind, Coverage]:
         made = {trial.point for trial in self.made}

@@ -84,7 +84,8 @@ class FaultTrials:
                     recording, seed=options.seed, most=options.max_states, exhaustive=exhaustive
                 )
             case TrialKind.IO_ERROR:
-                closes = self._faulty.closes()
+                with self._bench.warmly(on=self._warm):
+                    closes = self._faulty.closes()
                 if not closes:
                     self.notes.append(
                         "no close was made to fail: an undisturbed run, to see where files are "

@@ -48,7 +48,8 @@ class LogFile:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         lines = "".join(f"{now} {printable(line)}\n" for line in text.splitlines())
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if not self.path.parent.is_dir():  # not at every line: it would be a call more
+                self.path.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             descriptor = os.open(self.path, flags, 0o644)
             try:

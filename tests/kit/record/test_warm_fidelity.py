@@ -305,6 +305,29 @@ def test_endings(runner: Runner, way: str) -> None:
         assert warm.signal == signal.SIGINT
 
 
+def test_garbage_of_the_last_moment_finds_its_modules(runner: Runner) -> None:
+    path = script(
+        runner,
+        """
+import atexit, json, os, sys
+def tell(*words):
+    os.write(1, repr(words).encode())
+class Late:
+    def __del__(self):
+        import json as again
+        tell("garbage", again is json)
+late = Late()
+late.itself = late
+del late
+atexit.register(lambda: tell("at exit", sys.modules.get("json") is json))
+sys.exit(3)
+""",
+        "garbage.py",
+    )
+    warm = alike(runner, *QUICK, path)
+    assert warm.output == "('at exit', True)('garbage', True)"
+
+
 def addressless(text: str, way: str) -> str:
     lines = [line for line in text.splitlines() if "0x" not in line]
     if way == "deep":  # one level more or less

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_checkpoint.phases.signatures import order
+from pytest_checkpoint.record.faults import injection_at
 from pytest_checkpoint.record.request import Result
-from tests.kit.record.warm import lines, script, start
+from tests.kit.record.warm import both, lines, script, start
 
 if TYPE_CHECKING:
     from tests.kit.record.conftest import Runner
@@ -29,6 +32,13 @@ MODULES = {
     "leaves": "open(__import__('os').environ['TMPDIR'] + '/cache', 'w').close()",
     "depends": "import leaves",
     "prints": "print('hello')",
+    "holds": """
+import os
+class Held:
+    def __del__(self):
+        os.write(1, b"taken down")
+held = Held()
+""",
     "threads": "import threading as t; t.Thread(target=t.Event().wait, daemon=True).start()",
 }
 LATER = """
@@ -98,11 +108,52 @@ def test_a_module_of_a_package_comes_with_it(runner: Runner, packages: Path) -> 
     assert loaded(learned) == loaded(plain)
 
 
-def test_trying_out_whether_tmpdir_can_be_written_is_nothing(
+def test_whether_tmpdir_can_be_written_is_tried_out_again(runner: Runner, packages: Path) -> None:
+    path, environment = script(runner, LATER), {"PYTHONUSERBASE": str(packages)}
+    command = (BASE, "-B", path, "tries", "makes")
+    fresh = runner.run(*command, environment=environment)
+    given = {"warm": True, "learned": ("tries", "makes"), "environment": environment}
+    warm = runner.run(*command, **given)
+    assert loaded(warm.result) >= 2
+    assert warm.result.made_first == ("t/cache", "t/cache/inner")
+    # What is tried is a file with another name each time.
+    assert warm.calls == fresh.calls == ["openat", "write", "unlink", "mkdir", "mkdir"]
+    assert order(warm.recording) == order(fresh.recording)
+    assert order(fresh.recording)[:3] == (
+        "openat, trying out TMPDIR", "write, trying out TMPDIR", "unlink, trying out TMPDIR",
+    )  # fmt: skip
+
+
+def test_where_tmpdir_cannot_be_written_another_folder_is_found(
     runner: Runner, packages: Path
 ) -> None:
-    plain, learned = starts(runner, packages, "tries")
-    assert loaded(learned) > loaded(plain)
+    """A fault comes to a warm start as well as to a fresh one."""
+    path = script(runner, "import tempfile, tries\nprint(tempfile.gettempdir())")
+    environment = {"PYTHONUSERBASE": str(packages)}
+    told = runner.run(BASE, "-B", path, environment=environment)
+    assert told.result.output == f"{runner.client.temporary}\n"
+    injection = injection_at(told.operations, 1, error=errno.EMFILE)
+    fresh, warm = (
+        runner.run(BASE, "-B", path, warm=warm, injection=injection, environment=environment)
+        for warm in (False, True)
+    )
+    assert (warm.result.fired_at, warm.result.output) == (1, fresh.result.output)
+    assert warm.result.output != told.result.output
+    assert warm.result.warm is not None
+
+
+@pytest.mark.parametrize(
+    "end", ["pass", "sys.exit()", "sys.exit(3)", "sys.exit('so')", "raise KeyboardInterrupt"]
+)
+def test_what_was_loaded_beforehand_is_not_taken_down(
+    runner: Runner, packages: Path, end: str
+) -> None:
+    """However it ends: that costs more than most resumes."""
+    path = script(runner, f"import sys, holds\n{end}")
+    fresh, warm = both(runner, BASE, "-B", path, environment={"PYTHONUSERBASE": str(packages)})
+    assert (fresh.output, warm.output) == ("taken down", "")
+    assert (warm.exit_code, warm.signal) == (fresh.exit_code, fresh.signal)
+    assert warm.error_output == fresh.error_output
 
 
 def test_empty_folders_in_tmpdir_are_made_again_in_each_child(
