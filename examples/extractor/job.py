@@ -12,8 +12,6 @@ import struct
 import sys
 from pathlib import Path
 
-# Small as the model is, threads would cost more than they save; and no two runs would be alike.
-os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import boto3
@@ -22,6 +20,7 @@ from checkpoint_runtime.command.main import main
 
 if sys.argv[1:2] == ["run"]:
     # All that is slow to load, before anything is touched: it is no work that a crash could lose.
+    import torch  # pyright: ignore[reportMissingImports]
     from transformers import (  # pyright: ignore[reportMissingImports]
         AutoModel,
         AutoTokenizer,
@@ -30,6 +29,9 @@ if sys.argv[1:2] == ["run"]:
     )
 
     _ = (AutoModel, AutoTokenizer, LlamaModel, PreTrainedTokenizerFast)
+    # Small as the model is, threads would cost more than they save; and no two runs would be
+    # alike. By a call: who starts this for every crash may have loaded torch before.
+    torch.set_num_threads(1)
 
 SENTENCES = Path(__file__).with_name("sentences.jsonl")
 BUCKET, PREFIX = "hidden-states", "tiny"
