@@ -56,7 +56,7 @@ def write_tiny_model(
 
 
 def kept_model() -> Path:
-    """The model of this file, made once for all: to load torch for it takes longer than the rest."""
+    """The model of this file, made once for all: to load torch takes longer than the rest."""
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
     path = Path(tempfile.gettempdir(), f"checkpoint-extractor-{os.getuid()}-{digest}")
     if not path.is_dir():

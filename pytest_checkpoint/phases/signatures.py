@@ -28,7 +28,7 @@ def signatures(recording: Recording, *, without: Iterable[bytes] = ()) -> tuple[
 
 
 def order(recording: Recording) -> tuple[str, ...]:
-    """As :func:`signatures`, with those of ``tempfile`` where they come: whether steps are alike."""
+    """As :func:`signatures`, with those of ``tempfile`` where they come: step by step."""
     slot = normalized(recording.slot)
     tried = {operation.path for operation in recording.operations if _tries_tmpdir(operation)}
     return tuple(

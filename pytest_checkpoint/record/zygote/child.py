@@ -90,7 +90,7 @@ def _make_again(folders: "list[tuple[bytes, int]]") -> None:
     and remembers it, before anybody can make a folder there.
     """
     try:
-        tempfile = sys.modules.get("tempfile")
+        tempfile: Any = sys.modules.get("tempfile")
         if tempfile is not None and tempfile.tempdir is not None:
             tempfile.tempdir = tempfile._get_default_tempdir()
         for path, mode in folders:

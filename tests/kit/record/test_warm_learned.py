@@ -112,8 +112,8 @@ def test_whether_tmpdir_can_be_written_is_tried_out_again(runner: Runner, packag
     path, environment = script(runner, LATER), {"PYTHONUSERBASE": str(packages)}
     command = (BASE, "-B", path, "tries", "makes")
     fresh = runner.run(*command, environment=environment)
-    given = {"warm": True, "learned": ("tries", "makes"), "environment": environment}
-    warm = runner.run(*command, **given)
+    learned = ("tries", "makes")
+    warm = runner.run(*command, warm=True, learned=learned, environment=environment)
     assert loaded(warm.result) >= 2
     assert warm.result.made_first == ("t/cache", "t/cache/inner")
     # What is tried is a file with another name each time.
