@@ -148,12 +148,13 @@ class Examiner:
         assert self._logbook is not None
         logbook = self._logbook
         if self._faults & {Fault.CRASH_LOOP} and CLEANS_UP not in self._subject.capabilities:
-            left = once(
-                logbook,
-                "left behind",
-                Notes,
-                lambda: Notes(tuple(left_behind(self._bench, control, source))),
-            )
+            with self._bench.warmly(on=warmth.on):
+                left = once(
+                    logbook,
+                    "left behind",
+                    Notes,
+                    lambda: Notes(tuple(left_behind(self._bench, control, source))),
+                )
             self._notes += left.texts
         if not kinds:
             return NOTHING_TRIED
