@@ -118,6 +118,11 @@ class _Promises:
     """Contract id → why it is not a promise of this job."""
     resume_attempts: int = 1
     """How often resume may be started after one crash."""
+    time_budget_s: float | None = None
+    """Of a job whose starts take seconds, say: so many seconds it has, where the option
+    ``--checkpoint-time-budget`` gives it less."""
+    max_states: int | None = None
+    """So many crash states are enough, where ``--checkpoint-max-states`` asks for more."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,6 +44,7 @@ def examine(subject: Subject, options: Options, progress: Progress) -> Examinati
     is wrong with the subject makes every verdict inconclusive, with that sentence. What the session
     that is continued has judged is not done again.
     """
+    options = options.of(subject)
     abilities.require()
     require_store(subject, options)
     kept_folder(options, subject)  # told now, not after the first run, if it cannot be made

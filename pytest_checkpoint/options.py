@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
 from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint.states.power_loss.models import Model
+from pytest_checkpoint.subject import Subject
 
 KEEP_BYTES = 1 << 30
 SELF_CHECK_POINTS = 5
@@ -54,3 +56,11 @@ class Options:
     """The id under which what is judged is kept, until the session has ended."""
     continues: bool = False
     """Go on with what was judged in that session before it was interrupted."""
+
+    def of(self, subject: Subject) -> Options:
+        """With the bounds that a subject has of its own: more time, fewer states."""
+        return dataclasses.replace(
+            self,
+            time_budget_s=max(self.time_budget_s, subject.time_budget_s or 0.0),
+            max_states=min(self.max_states, subject.max_states or self.max_states),
+        )

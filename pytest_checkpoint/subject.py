@@ -64,6 +64,10 @@ class Subject:
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     resume_attempts: int = 1
+    time_budget_s: float | None = None
+    """At least so long, whatever the options say."""
+    max_states: int | None = None
+    """At most so many, whatever the options say."""
     working_directory: Path
     """Where every command is started: where pytest was."""
     defined_at: tuple[Path, int] | None = None

@@ -47,7 +47,7 @@ def run(model: str, workspace: str) -> int:
             f"--dataset={SENTENCES}",
             "--layers=0,1",
             "--dtype=fp32",
-            "--batch-tokens=130",
+            "--batch-tokens=150",
             # One of several workers, if whoever starts it says so.
             f"--shard={'auto' if os.environ.get('RANK') else '0/1'}",
             f"--destination={DESTINATION}",

@@ -37,4 +37,7 @@ def extractor() -> CommandSubject:
             reconcile=[*JOB, "reconcile", "{workspace}"],
         ),
         ephemeral=["state/logs/*", "staging/*/*", "_probe/*"],
+        # Each start loads a model: these states cover every operation, and all trials are made.
+        time_budget_s=600,
+        max_states=350,
     )

@@ -138,6 +138,8 @@ def validated(
         expected_failures=expected_failures,
         not_applicable=not_applicable,
         resume_attempts=_attempts(who, given.resume_attempts),
+        time_budget_s=_budget(who, given.time_budget_s),
+        max_states=_most(who, given.max_states),
         working_directory=working_directory,
         defined_at=defined_at,
     )
@@ -254,4 +256,21 @@ def _reasons(what: str, given: object, ids: Collection[str]) -> dict[str, str]:
 def _attempts(who: str, given: object) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
         raise UserError(f"{who}: resume_attempts must be 1 or more, not {given!r}")
+    return given
+
+
+def _budget(who: str, given: object) -> float | None:
+    if given is None:
+        return None
+    fits = isinstance(given, int | float) and not isinstance(given, bool)
+    if not fits or not 0 < cast(float, given) < float("inf"):
+        raise UserError(f"{who}: time_budget_s must be seconds, more than 0, not {given!r}")
+    return float(cast(float, given))
+
+
+def _most(who: str, given: object) -> int | None:
+    if given is None:
+        return None
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise UserError(f"{who}: max_states must be 1 or more, not {given!r}")
     return given

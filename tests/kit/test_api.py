@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_checkpoint.api import CommandSubject, checkpoint_subject
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.options import Options
 from pytest_checkpoint.session.commands import stem_of_first_script
 from pytest_checkpoint.session.registration import Declaration, declared, validated
 
@@ -100,6 +102,10 @@ GOOD: dict[str, Any] = {"run": "true {workspace}", "check": "true {workspace}"}
         ({"changed": [["true", 3]]}, "etl", r"changed\[0\] must be a list of strings; 3 is none"),
         ({"capabilities": ["variants"]}, "etl", "the capability 'variants' is declared by comm"),
         ({"resume_attempts": 0}, "etl", "resume_attempts must be 1 or more, not 0"),
+        ({"time_budget_s": 0}, "etl", "time_budget_s must be seconds, more than 0, not 0"),
+        ({"time_budget_s": "2m"}, "etl", "time_budget_s must be seconds, more than 0, not '2m'"),
+        ({"max_states": 0}, "etl", "max_states must be 1 or more, not 0"),
+        ({"max_states": True}, "etl", "max_states must be 1 or more, not True"),
         ({"expected_failures": {IDS[0]: ""}}, "etl", f"give a reason for {IDS[0]}, not ''"),
         ({"not_applicable": ["x"]}, "etl", "not_applicable must map contract ids to reasons"),
         (
@@ -119,6 +125,25 @@ def test_mistakes(tmp_path: Path, fields: dict[str, Any], name: str, sentence: s
 
     with pytest.raises(UserError, match=f"^who: .*{sentence}"):
         validated(given, name=name, who="who", working_directory=tmp_path, ids=IDS)
+
+
+@pytest.mark.parametrize(
+    ("fields", "budget_s", "states"),
+    [
+        ({}, 120, 700),
+        ({"time_budget_s": 600, "max_states": 250}, 600, 250),
+        ({"time_budget_s": 60.5, "max_states": 900}, 120, 700),
+    ],
+    ids=["none", "more time, fewer states", "less time, more states"],
+)
+def test_bounds_of_its_own(
+    tmp_path: Path, fields: dict[str, Any], budget_s: float, states: int
+) -> None:
+    """What the options say is not undercut, nor exceeded."""
+    given = dataclasses.replace(minimal(), **fields)
+    subject = validated(given, name="etl", who="etl", working_directory=tmp_path, ids=IDS)
+    options = Options(rootdir=tmp_path, max_states=700).of(subject)
+    assert (options.time_budget_s, options.max_states) == (budget_s, states)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ outputs = ["*.parquet"]
 ephemeral = ["*.log"]
 capabilities = ["acknowledges-exit", "stages"]
 resume_attempts = 2
+time_budget_s = 600
+max_states = 250
 
 [tool.checkpoint-contracts.subjects.etl.expected_failures]
 resume-keeps-work = "we load no checkpoints yet"
@@ -101,12 +103,14 @@ def test_every_field(tmp_path: Path) -> None:
         expected_failures={"resume-keeps-work": "we load no checkpoints yet"},
         not_applicable={"state-never-corrupt": "it is a toy"},
         resume_attempts=2,
+        time_budget_s=600,
+        max_states=250,
         working_directory=tmp_path,
         defined_at=(file, 5),
     )
     assert load.name == "my load"
     assert load.heartbeat == HeartbeatSource(glob="beat", stale_after_s=3)
-    assert load.defined_at == (file, 26)
+    assert load.defined_at == (file, 28)
 
 
 @pytest.mark.parametrize(
