@@ -109,7 +109,7 @@ def replay(
     require_store(subject, options)
     begun = time.monotonic()
     kept = Kept.of(options, subject)
-    if not is_trial(contract, point_id):
+    if not is_trial(options.catalogue[contract], point_id):
         parse(point_id)  # told now, before anything runs
     try:
         if kept is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkpoint_contracts import CATALOGUE, RESTORED
+from checkpoint_contracts import RESTORED
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import Evidence, Fault
 from pytest_checkpoint.options import Options
@@ -19,7 +19,7 @@ def contracts_of(options: Options) -> tuple[Contract, ...]:
     """Those that were selected."""
     return tuple(
         contract
-        for contract in CATALOGUE.values()
+        for contract in options.catalogue.values()
         if options.contracts is None or contract.id in options.contracts
     )
 

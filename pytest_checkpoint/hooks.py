@@ -6,9 +6,14 @@ from types import FunctionType
 
 import pytest
 
+from pytest_checkpoint import hookspecs
 from pytest_checkpoint.api import SUBJECT_ATTRIBUTE
 from pytest_checkpoint.fixtures import plugin as fixtures
 from pytest_checkpoint.session import command_line
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

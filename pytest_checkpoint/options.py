@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from checkpoint_contracts import CATALOGUE, Contract
 from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.subject import Subject
@@ -50,6 +52,8 @@ class Options:
     """So many crashes in a row: 1, the run only; 2, the resume too; and so on."""
     s3_endpoint: str = ""
     """The object store behind the proxy; empty: the kit's own."""
+    catalogue: Mapping[str, Contract] = field(default_factory=lambda: CATALOGUE)
+    """Id → contract: those there are, and those that other repositories have added."""
     contracts: frozenset[str] | None = None
     """Ids that were selected; None: all. Faults that none of them needs are not explored."""
     session: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from checkpoint_contracts import CATALOGUE, RESUME_IS_IDEMPOTENT, judge_all
+from checkpoint_contracts import RESUME_IS_IDEMPOTENT, judge_all
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault
 from pytest_checkpoint.examination import Examination, Progress
 from pytest_checkpoint.groundwork import evidence_of
@@ -61,7 +61,7 @@ class Replayer:
     ) -> Examination:
         """One experiment, or trial, held against the reference that was kept or just made."""
         source = StateSource(control.recording, self._options.model)
-        if is_trial(contract, point_id):
+        if is_trial(self._options.catalogue[contract], point_id):
             return self._replay_trial(control, known, contract, point_id, source)
         crash = parse(point_id)
         self._notes += make_known(self._bench, control, source, crash, self._keeper.resumes)
@@ -112,7 +112,7 @@ class Replayer:
         source: StateSource,
     ) -> Examination:
         """One contract, judged by what was replayed."""
-        verdicts = judge_all(evidence, [CATALOGUE[contract]])
+        verdicts = judge_all(evidence, [self._options.catalogue[contract]])
         return Examination(
             evidence=evidence,
             verdicts=verdicts,

@@ -62,6 +62,7 @@ from checkpoint_contracts.ids import (
     UPLOAD_FAULTS_ARE_SURVIVED,
 )
 from checkpoint_contracts.judgement import judge, judge_all, replays_needed, trials_wanted
+from checkpoint_contracts.own import Broken, ExperimentContract
 from checkpoint_contracts.re_entry import wants_outputs
 from checkpoint_contracts.unresumed import (
     ACKNOWLEDGES_EXIT,
@@ -107,6 +108,7 @@ __all__ = [
     "STATE_NEVER_CORRUPT",
     "UPLOAD_FAULTS_ARE_SURVIVED",
     "ArchiveError",
+    "Broken",
     "Contract",
     "Coverage",
     "CrashPoint",
@@ -114,6 +116,7 @@ __all__ = [
     "Evidence",
     "Execution",
     "Experiment",
+    "ExperimentContract",
     "Failure",
     "Fault",
     "Finding",

@@ -25,6 +25,7 @@ not tried, and trials whose fault did not fire.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -32,6 +33,7 @@ from checkpoint_contracts.catalogue import CATALOGUE
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import RESTORED, Coverage, CrashPoint, Evidence, Fault
 from checkpoint_contracts.inputs import STAGE_INPUTS, inputs
+from checkpoint_contracts.own import asked, judged
 from checkpoint_contracts.replay import Cause, Holding, Standing, faults_judged, hold, next_replays
 from checkpoint_contracts.resume_contracts import STAGES
 from checkpoint_contracts.settle import SlowEnd
@@ -63,11 +65,20 @@ def replays_needed(
     Ask again with the replays added to the evidence until nothing is needed any more. A point that
     has a replay is never asked for again. The replay of a hang needs a longer deadline.
     """
+    made = {one.point for one in evidence.experiments} | {one.point for one in evidence.trials}
+    again = {one.point for one in evidence.replays}
+    again |= {one.point for one in evidence.trial_replays}
+    none: tuple[CrashPoint, ...] = ()
     points: dict[CrashPoint, None] = {}
     for contract in contracts:
-        if _without_experiments(evidence, contract) is None:
-            points.update(dict.fromkeys(next_replays(evidence, contract)))
-    return tuple(points)
+        points.update(dict.fromkeys(asked(contract, none, partial(_replays, evidence, contract))))
+    return tuple(point for point in points if point in made - again)
+
+
+def _replays(evidence: Evidence, contract: Contract) -> tuple[CrashPoint, ...]:
+    if _without_experiments(evidence, contract) is not None:
+        return ()
+    return next_replays(evidence, contract)
 
 
 def judge_all(
@@ -78,7 +89,14 @@ def judge_all(
 
 
 def judge(evidence: Evidence, contract: Contract) -> Verdict:
-    """The verdict of one contract: the rules at the head of this module, in their order."""
+    """The verdict of one contract: the rules at the head of this module, in their order.
+
+    One that is none of the catalogue, and raises, is inconclusive.
+    """
+    return judged(contract, partial(_judge, evidence, contract))
+
+
+def _judge(evidence: Evidence, contract: Contract) -> Verdict:
     decided = _without_experiments(evidence, contract)
     if decided is not None:
         outcome, reason = decided
@@ -282,12 +300,18 @@ def trials_wanted(
 
     Of the evidence only what the control run has shown is looked at.
     """
+    none: tuple[TrialKind, ...] = ()
     return frozenset(
         kind
         for contract in contracts
-        if isinstance(contract, TrialContract) and _without_experiments(evidence, contract) is None
-        for kind in contract.kinds_judged(evidence)
+        for kind in asked(contract, none, partial(_kinds, evidence, contract))
     )
+
+
+def _kinds(evidence: Evidence, contract: Contract) -> tuple[TrialKind, ...]:
+    if isinstance(contract, TrialContract) and _without_experiments(evidence, contract) is None:
+        return contract.kinds_judged(evidence)
+    return ()
 
 
 def _states(evidence: Evidence, contract: Contract) -> tuple[int, int]:

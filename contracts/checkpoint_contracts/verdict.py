@@ -72,6 +72,8 @@ class Symptom(enum.StrEnum):
     PARTIAL_UPLOAD = "partial upload"
     MARKER_IN_STAGING = "marker in the staging"
     MARKERS_REMOVED = "markers removed"
+    BROKEN = "promise broken"
+    """Of a contract of somebody's own."""
 
     @property
     def kind(self) -> Symptom:

@@ -18,14 +18,17 @@ from typing import Final
 
 import checkpoint_contracts
 import pytest_checkpoint
+from checkpoint_contracts.own import is_own
 from pytest_checkpoint.callables.reference import defining_file
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.subject import Subject
 
 _NO_MATTER: Final = frozenset({"expected_failures", "defined_at"})
 """Fields of a subject that only decide how a verdict is shown."""
-_MAY_DIFFER: Final = frozenset({"rootdir", "time_budget_s", "keep_bytes", "session", "continues"})
-"""Options that decide how long, not what."""
+_MAY_DIFFER: Final = frozenset(
+    {"rootdir", "time_budget_s", "keep_bytes", "session", "continues", "catalogue"}
+)
+"""Options that decide how long, not what; of the catalogue, what decides it is looked at apart."""
 _LARGEST: Final = 64 << 20
 """Of a larger file its size and time are compared."""
 
@@ -39,6 +42,10 @@ def definition_of(subject: Subject, options: Options) -> Mapping[str, str]:
     for field in dataclasses.fields(options):
         if field.name not in _MAY_DIFFER:
             parts[f"the option {field.name}"] = _digest(_plain(getattr(options, field.name)))
+    for contract in options.catalogue.values():
+        if is_own(contract):  # the kit's are among its files; what is judged anew may differ
+            asks = _plain(contract.faults), _plain(contract.needs)
+            parts[f"the contract {contract.id}"] = _digest(repr(asks))
     for path in sorted(set(_files(subject))):
         parts[f"the file {path}"] = _of_file(path)
     return parts

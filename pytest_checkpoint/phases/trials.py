@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Final
 
-from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.evidence import (
     Coverage,
     CrashPoint,
@@ -94,7 +93,7 @@ class StageTrials:
 
 def find_trial(bench: Bench, control: Control, contract: str, point_id: str) -> PlannedTrial:
     """The trial of this id (``12.raises-once``). UserError if the contract has none such."""
-    judge = CATALOGUE[contract]
+    judge = bench.options.catalogue[contract]
     kinds = judge.kinds if isinstance(judge, TrialContract) else ()
     variants = len(bench.subject.changed)
     for one in possible(control.recording, control.reference, kinds, variants):

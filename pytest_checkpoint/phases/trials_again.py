@@ -54,11 +54,12 @@ class TrialsAgain:
 
     def again(self, contract: str, point_id: str, known: Evidence) -> Again:
         """The trial of this contract and id. UserError if there is none such."""
-        if is_alone(contract):
+        judge = self._bench.options.catalogue[contract]
+        if is_alone(judge):
             return Again(*AloneAgain(self._bench, self._control).again(point_id, known))
-        if is_watched(contract):
+        if is_watched(judge):
             return Again(*WatchedAgain(self._bench, self._control).again(contract, point_id, known))
-        if is_fault(contract):
+        if is_fault(judge):
             hung = any(one.point.id == point_id and one.hung for one in known.trials)
             faults = FaultsAgain(self._bench, self._control, self._source)
             return Again(*faults.again(contract, point_id, longer=hung))

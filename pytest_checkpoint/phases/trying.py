@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from checkpoint_contracts import CATALOGUE
+from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import Coverage, Evidence, Trial, TrialKind, Variant
 from checkpoint_contracts.mixed import MixedContract
 from checkpoint_contracts.tried import TrialContract
@@ -141,14 +141,13 @@ def _shown(
     return [one(work) for work in works]
 
 
-def is_trial(contract: str, point_id: str) -> bool:
+def is_trial(contract: Contract, point_id: str) -> bool:
     """Whether this point of a contract is a trial; else it is a state that is restored."""
-    judge = CATALOGUE[contract]
-    if not isinstance(judge, TrialContract):
+    if not isinstance(contract, TrialContract):
         return False
     variant = point_id.partition(".")[2]
-    return not isinstance(judge, MixedContract) or any(
-        variant.startswith(kind.value) for kind in judge.kinds
+    return not isinstance(contract, MixedContract) or any(
+        variant.startswith(kind.value) for kind in contract.kinds
     )
 
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from checkpoint_contracts import RESUME_KEEPS_WORK
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.cost import cpu_comparable, scale_of
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Execution, Fault, Reference
+from checkpoint_contracts.own import asked
 from checkpoint_contracts.replay import hold
 from pytest_checkpoint.callables.reference import is_callable_command
 from pytest_checkpoint.examination import Progress
@@ -141,12 +143,20 @@ def doubt(
         ):
             return replay.point
     for contract in contracts:
-        if not contract.explores:
-            continue
-        judged = hold(evidence, contract).evidence
-        for finding in contract.findings(judged):
-            if finding.point in warm and contract.repeated(judged, finding) is False:
-                return finding.point
+        if contract.explores:
+            point = asked(contract, None, partial(_not_repeated, evidence, contract, warm))
+            if point is not None:
+                return point
+    return None
+
+
+def _not_repeated(
+    evidence: Evidence, contract: Contract, warm: frozenset[CrashPoint]
+) -> CrashPoint | None:
+    judged = hold(evidence, contract).evidence
+    for finding in contract.findings(judged):
+        if finding.point in warm and contract.repeated(judged, finding) is False:
+            return finding.point
     return None
 
 

@@ -7,10 +7,11 @@ from types import ModuleType
 
 import pytest
 
-from checkpoint_contracts import CATALOGUE
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.session import pyproject
 from pytest_checkpoint.session.arguments import Arguments, is_file
+from pytest_checkpoint.session.catalogue import catalogue_of, require_none_came_late
+from pytest_checkpoint.session.foreign import subjects_of_hooks
 from pytest_checkpoint.session.items import ContractItem, Findings, Settles, SubjectNode
 from pytest_checkpoint.session.registration import Declaration
 from pytest_checkpoint.session.settings import Settings
@@ -57,6 +58,7 @@ class SubjectCollection:
         self, session: pytest.Session, collected: Sequence[pytest.Item]
     ) -> list[ContractItem]:
         """The contract items to run, those of one subject together. Raises UserError."""
+        require_none_came_late(session.config)
         found = [item for item in collected if isinstance(item, ContractItem)]
         for node in self._nodes_beside_modules(session):
             found += [item for item in session.genitems(node) if isinstance(item, ContractItem)]
@@ -86,6 +88,8 @@ class SubjectCollection:
                     declaration = Declaration.of(value)
                     if declaration is not None:
                         yield self._node(session, declaration)
+        for declaration in subjects_of_hooks(session.config):
+            yield self._node(session, declaration)
 
     def _nodes_of_pyproject(self, session: pytest.Session) -> Iterator[SubjectNode]:
         for table in pyproject.read_tables(self._pyproject.parent):
@@ -165,9 +169,10 @@ def _by_subject(items: Sequence[ContractItem]) -> dict[str, list[ContractItem]]:
 
 def register_markers(config: pytest.Config) -> None:
     """Make ``--markers`` and ``--strict-markers`` know them."""
-    for contract in CATALOGUE.values():
+    contracts = catalogue_of(config).values()
+    for contract in contracts:
         config.addinivalue_line("markers", f"{contract.id}: {contract.promise}")
         underscored = contract.id.replace("-", "_")
         config.addinivalue_line("markers", f"{underscored}: the same as {contract.id}")
-    for fault in sorted({fault for contract in CATALOGUE.values() for fault in contract.faults}):
+    for fault in sorted({fault for contract in contracts for fault in contract.faults}):
         config.addinivalue_line("markers", f"{fault}: contracts that look at this fault")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.contract import Contract
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.session.catalogue import capabilities_of, catalogue_of, contract_ids
 from pytest_checkpoint.session.pyproject import Table
 from pytest_checkpoint.session.registration import Declaration, declared
 from pytest_checkpoint.subject import Subject
@@ -50,21 +50,22 @@ class SubjectNode(pytest.Collector):
     def place(self) -> str:
         return "--checkpoint-run" if isinstance(self.source, Subject) else self.source.place
 
-    def subject(self, ids: Collection[str]) -> Subject:
+    def subject(self) -> Subject:
         if isinstance(self.source, Subject):
             return self.source
         working_directory = self.config.invocation_params.dir
+        ids, known = contract_ids(self.config), capabilities_of(self.config)
         if isinstance(self.source, Table):
-            return self.source.subject(working_directory, ids)
-        return declared(self.source, working_directory, ids)
+            return self.source.subject(working_directory, ids, known)
+        return declared(self.source, working_directory, ids, known)
 
     def collect(self) -> Iterator[pytest.Item]:
         try:
-            subject = self.subject(contract_ids())
+            subject = self.subject()
         except UserError as mistake:
             self.findings.mistakes.append(str(mistake))
             return
-        for contract in CATALOGUE.values():
+        for contract in catalogue_of(self.config).values():
             yield ContractItem.from_parent(
                 self,
                 name=contract.id,
@@ -99,11 +100,6 @@ class ContractItem(pytest.Item):
         if place is None:
             return self.config.rootpath / self.subject.name, 0, self.nodeid
         return place[0], place[1] - 1, self.nodeid
-
-
-def contract_ids() -> tuple[str, ...]:
-    """Every contract there is, in the order of reports."""
-    return tuple(CATALOGUE)
 
 
 def markers_of(contract: Contract) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from pytest_checkpoint.report.outcome import conclude
 from pytest_checkpoint.report.progress import show_progress
 from pytest_checkpoint.report.properties import properties_of
 from pytest_checkpoint.session.arguments import Arguments
+from pytest_checkpoint.session.catalogue import catalogue_of
 from pytest_checkpoint.session.items import ContractItem
 from pytest_checkpoint.session.replay_line import ReplayTarget, replay_command
 from pytest_checkpoint.session.settings import Settings
@@ -108,6 +109,7 @@ class Judge:
         ]
         options = dataclasses.replace(
             self._settings.options,
+            catalogue=catalogue_of(self._config),
             contracts=frozenset(other.contract.id for other in items),
             session=self._session.id,
             continues=self._settings.continues,

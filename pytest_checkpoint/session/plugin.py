@@ -14,8 +14,9 @@ from pytest_checkpoint.report.header import header_lines
 from pytest_checkpoint.report.matrix import Row, render_matrix
 from pytest_checkpoint.report.outcome import Shown
 from pytest_checkpoint.session.arguments import Arguments, places_to_look, read_arguments
+from pytest_checkpoint.session.catalogue import capabilities_of, read_catalogue
 from pytest_checkpoint.session.collection import SubjectCollection, register_markers
-from pytest_checkpoint.session.items import ContractItem, SubjectNode, contract_ids
+from pytest_checkpoint.session.items import ContractItem, SubjectNode
 from pytest_checkpoint.session.judging import ROW, USAGE, Judge
 from pytest_checkpoint.session.replay_line import continue_command
 from pytest_checkpoint.session.settings import Settings, read_settings
@@ -29,8 +30,9 @@ _SESSION = "checkpoint_session"
 def register(config: pytest.Config) -> None:
     """Validate the options and take over the session. Raises pytest.UsageError."""
     try:
-        settings = read_settings(config, contract_ids())
-        arguments = read_arguments(config, contract_ids())
+        ids = tuple(read_catalogue(config))
+        settings = read_settings(config, ids, capabilities_of(config))
+        arguments = read_arguments(config, ids)
         kept = _kept_session(config, settings)
     except UserError as mistake:
         raise pytest.UsageError(str(mistake)) from None

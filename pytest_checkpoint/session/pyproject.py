@@ -16,7 +16,7 @@ from typing import Final
 
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.session.command_line import EXPLORATION
-from pytest_checkpoint.session.registration import validated
+from pytest_checkpoint.session.registration import KNOWN_CAPABILITIES, validated
 from pytest_checkpoint.session.tables import command_subject, unknown_key
 from pytest_checkpoint.subject import Subject
 
@@ -39,8 +39,13 @@ class Table:
     def place(self) -> str:
         return f"{self.path}:{self.line}"
 
-    def subject(self, working_directory: Path, ids: Collection[str]) -> Subject:
-        """Raises UserError. ``ids``: the contracts that exist."""
+    def subject(
+        self,
+        working_directory: Path,
+        ids: Collection[str],
+        known: Collection[str] = KNOWN_CAPABILITIES,
+    ) -> Subject:
+        """Raises UserError. ``ids``: the contracts that exist; ``known``: what they may need."""
         who = f"[{header(self.name)}] ({self.place})"
         return validated(
             command_subject(who, self.content),
@@ -48,6 +53,7 @@ class Table:
             who=who,
             working_directory=working_directory,
             ids=ids,
+            known=known,
             defined_at=(self.path, self.line),
         )
 

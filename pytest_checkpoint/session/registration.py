@@ -62,8 +62,16 @@ class Declaration:
         return cls(mark.name, candidate, Path(code.co_filename), code.co_firstlineno)
 
 
-def declared(declaration: Declaration, working_directory: Path, ids: Collection[str]) -> Subject:
-    """Call the function and validate what it returns. ``ids``: the contracts that exist."""
+def declared(
+    declaration: Declaration,
+    working_directory: Path,
+    ids: Collection[str],
+    known: Collection[str] = KNOWN_CAPABILITIES,
+) -> Subject:
+    """Call the function and validate what it returns.
+
+    ``ids``: the contracts that exist; ``known``: the capabilities that they may need.
+    """
     who = f"subject {declaration.name!r} ({declaration.place})"
     if inspect.signature(declaration.function).parameters:
         raise UserError(f"{who}: its function must take no arguments: no fixtures, no parameters")
@@ -83,6 +91,7 @@ def declared(declaration: Declaration, working_directory: Path, ids: Collection[
         who=who,
         working_directory=working_directory,
         ids=ids,
+        known=known,
         defined_at=(declaration.path, declaration.line),
     )
 
@@ -94,6 +103,7 @@ def validated(
     who: str,
     working_directory: Path,
     ids: Collection[str],
+    known: Collection[str] = KNOWN_CAPABILITIES,
     defined_at: tuple[Path, int] | None = None,
 ) -> Subject:
     """``who`` begins every message: which subject, and where it was named."""
@@ -113,7 +123,7 @@ def validated(
     heartbeat = heartbeats.checked(f"{who}: heartbeat", given.heartbeat, working_directory)
     s3 = buckets.checked(f"{who}: s3", given.s3, working_directory)
     staging = stagings.checked(f"{who}: staging", given.staging)
-    capabilities = _capabilities(who, given.capabilities, changed)
+    capabilities = _capabilities(who, given.capabilities, changed, known)
     capabilities = buckets.with_bucket(who, capabilities, declared=s3 is not None)
     capabilities = stagings.with_staging(who, capabilities, declared=staging is not None)
     capabilities = _with_handoff(who, capabilities, declared=handoff is not None)
@@ -221,14 +231,15 @@ def _globs(what: str, given: object) -> tuple[str, ...]:
     return globs
 
 
-def _capabilities(who: str, given: object, changed: tuple[tuple[str, ...], ...]) -> frozenset[str]:
+def _capabilities(
+    who: str, given: object, changed: tuple[tuple[str, ...], ...], known: Collection[str]
+) -> frozenset[str]:
     """``variants`` is declared by the commands themselves."""
     names = _texts(f"{who}: capabilities", given)
-    unknown = sorted(set(names) - set(KNOWN_CAPABILITIES))
+    unknown = sorted(set(names) - set(known))
     if unknown:
         raise UserError(
-            f"{who}: unknown capability {', '.join(unknown)}; there are: "
-            f"{', '.join(KNOWN_CAPABILITIES)}"
+            f"{who}: unknown capability {', '.join(unknown)}; there are: {', '.join(known)}"
         )
     if VARIANTS in names and not changed:
         raise UserError(

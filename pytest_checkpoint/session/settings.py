@@ -23,7 +23,7 @@ from pytest_checkpoint.session import (
     stagings,
 )
 from pytest_checkpoint.session.given import Given, all_given
-from pytest_checkpoint.session.registration import validated
+from pytest_checkpoint.session.registration import KNOWN_CAPABILITIES, validated
 from pytest_checkpoint.session.replay_line import ReplayTarget
 from pytest_checkpoint.states.power_loss.models import Model
 from pytest_checkpoint.subject import Subject
@@ -40,14 +40,18 @@ class Settings:
     """Go on with the session that was interrupted last."""
 
 
-def read_settings(config: pytest.Config, ids: Collection[str]) -> Settings:
-    """``ids``: the contracts that exist."""
+def read_settings(
+    config: pytest.Config,
+    ids: Collection[str],
+    capabilities: Collection[str] = KNOWN_CAPABILITIES,
+) -> Settings:
+    """``ids``: the contracts that exist; ``capabilities``: what they may need."""
     given = {one.flag.name: one for one in all_given(config)}
     working_directory = config.invocation_params.dir
     replay = given.get("--checkpoint-replay")
     settings = Settings(
         options=_options(config.rootpath, working_directory, given),
-        subject=_command_form(given, working_directory, ids),
+        subject=_command_form(given, working_directory, ids, capabilities),
         tolerate_inconclusive=_tolerates(given.get("--checkpoint-tolerate")),
         replay=ReplayTarget.parse(replay.value, ids) if replay else None,
         continues="--checkpoint-continue" in given,
@@ -156,7 +160,10 @@ def _outside(working_directory: Path, given: Given) -> tuple[Path, ...]:
 
 
 def _command_form(
-    given: Mapping[str, Given], working_directory: Path, ids: Collection[str]
+    given: Mapping[str, Given],
+    working_directory: Path,
+    ids: Collection[str],
+    known: Collection[str],
 ) -> Subject | None:
     parts = {
         flag.name: given[flag.name].values
@@ -204,4 +211,5 @@ def _command_form(
         who=f"subject {name!r} (--checkpoint-run)",
         working_directory=working_directory,
         ids=ids,
+        known=known,
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from checkpoint_contracts import CATALOGUE
+from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import Coverage, Evidence, Trial, TrialKind
 from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.errors import UserError
@@ -150,7 +150,6 @@ class AloneAgain:
         return self._conductor.again(found, longer=longer)
 
 
-def is_alone(contract: str) -> bool:
+def is_alone(contract: Contract) -> bool:
     """Whether its trials are of these kinds."""
-    judge = CATALOGUE[contract]
-    return isinstance(judge, TrialContract) and any(kind in KINDS for kind in judge.kinds)
+    return isinstance(contract, TrialContract) and any(kind in KINDS for kind in contract.kinds)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection
 from typing import Final
 
-from checkpoint_contracts import CATALOGUE
+from checkpoint_contracts import CATALOGUE, Contract
 from checkpoint_contracts.evidence import Trial, TrialKind
 from checkpoint_contracts.trial import Shown
 from checkpoint_contracts.tried import TrialContract
@@ -76,7 +76,7 @@ class FaultsAgain:
         return aftermath.resumed(faulty, made, crash), crash.state
 
     def _find(self, contract: str, point_id: str) -> PlannedFault:
-        judge = CATALOGUE[contract]
+        judge = self._bench.options.catalogue[contract]
         kinds = judge.kinds if isinstance(judge, TrialContract) else ()
         number, _, variant = point_id.partition(".")
         found = self._found(kinds, int(number), variant) if number.isdigit() else None
@@ -118,7 +118,6 @@ class FaultsAgain:
         return next((one for one in crashes if one.point.id == point_id), None)
 
 
-def is_fault(contract: str) -> bool:
+def is_fault(contract: Contract) -> bool:
     """Whether its trials are of these kinds."""
-    judge = CATALOGUE[contract]
-    return isinstance(judge, TrialContract) and any(kind in KINDS for kind in judge.kinds)
+    return isinstance(contract, TrialContract) and any(kind in KINDS for kind in contract.kinds)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
-from checkpoint_contracts import CATALOGUE
+from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault, Reference, Trial
-from checkpoint_contracts.tried import TrialContract, unusable
+from checkpoint_contracts.own import asked
+from checkpoint_contracts.tried import Seen, TrialContract, unusable
 from pytest_checkpoint.subject import Subject
 
 
@@ -21,9 +24,13 @@ class DoubtedWarmth(Exception):
 class Doubts:
     """Of one subject."""
 
-    def __init__(self, reference: Reference, subject: Subject) -> None:
+    def __init__(
+        self, reference: Reference, subject: Subject, contracts: Iterable[Contract]
+    ) -> None:
+        """``contracts``: all there are."""
         self._reference: Final = reference
         self._subject: Final = subject
+        self._contracts: Final = tuple(contracts)
         self._confirmed: Final[set[tuple[str, str, object]]] = set()
         """Causes that showed with fresh processes."""
 
@@ -53,9 +60,10 @@ class Doubts:
             reference=reference,
         )
         found: set[tuple[str, str, object]] = set()
-        for contract in CATALOGUE.values():
+        nothing: Seen = ()
+        for contract in self._contracts:
             if isinstance(contract, TrialContract) and trial.kind in contract.kinds:
-                seen = contract.look(trial, known, reference)
+                seen = asked(contract, nothing, partial(contract.look, trial, known, reference))
                 if isinstance(seen, str):
                     return None
                 found |= {finding.cause for finding in seen}

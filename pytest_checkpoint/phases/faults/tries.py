@@ -68,7 +68,9 @@ class FaultTrials:
         self._seen: Final[set[bytes]] = set()
         """Keys of states after a failed sync that were resumed."""
         self._undisturbed: frozenset[bytes] | None = None
-        self._doubts: Final = Doubts(control.reference, bench.subject)
+        self._doubts: Final = Doubts(
+            control.reference, bench.subject, bench.options.catalogue.values()
+        )
         self._rooms: Final[list[str]] = []
         self._no_room = ""
         for kind in self._kinds:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from checkpoint_contracts import CATALOGUE
+from checkpoint_contracts import CATALOGUE, Contract
 from checkpoint_contracts.evidence import Coverage, Evidence, Trial, TrialKind
 from checkpoint_contracts.tried import TrialContract
 from checkpoint_contracts.watched import TOO_SHORT
@@ -161,7 +161,7 @@ class WatchedAgain:
 
     def again(self, contract: str, point_id: str, known: Evidence | None) -> tuple[Trial, State]:
         """The trial of this id, and what its run left. UserError if the contract has none such."""
-        judge = CATALOGUE[contract]
+        judge = self._bench.options.catalogue[contract]
         kinds = judge.kinds if isinstance(judge, TrialContract) else ()
         number, _, variant = point_id.partition(".")
         operations = self._control.recording.operations
@@ -207,7 +207,6 @@ class WatchedAgain:
         return self.again(contract, seen.point.id, known)
 
 
-def is_watched(contract: str) -> bool:
+def is_watched(contract: Contract) -> bool:
     """Whether its trials are of these kinds."""
-    judge = CATALOGUE[contract]
-    return isinstance(judge, TrialContract) and any(kind in KINDS for kind in judge.kinds)
+    return isinstance(contract, TrialContract) and any(kind in KINDS for kind in contract.kinds)

@@ -21,7 +21,6 @@ import pathlib
 import sys
 import types
 
-from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.evidence import (
     Coverage, CrashPoint, Evidence, Execution, Experiment, Fault, Reference,
 )
@@ -86,9 +85,9 @@ def examined(subject, options):
     )
     return Examination(
         evidence=evidence,
-        verdicts={id: verdict(id, plan.get(id, "passed")) for id in CATALOGUE},
+        verdicts={id: verdict(id, plan.get(id, "passed")) for id in options.catalogue},
         operations=60, notes=("workspace under /dev/shm",), elapsed_s=1.5,
-        wrecks={(id, POINT.id): wreck for id in CATALOGUE},
+        wrecks={(id, POINT.id): wreck for id in options.catalogue},
     )
 
 

@@ -1,0 +1,1 @@
+"""What the ledger promises, besides what every job does."""
