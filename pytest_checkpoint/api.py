@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TypeVar, overload
 
+from pytest_checkpoint.marking import SUBJECT_ATTRIBUTE
+
 __all__ = [
     "Bucket",
     "CallableSubject",
@@ -28,9 +30,6 @@ __all__ = [
     "Staging",
     "checkpoint_subject",
 ]
-
-SUBJECT_ATTRIBUTE = "__checkpoint_subject__"
-"""Set by ``@checkpoint_subject`` on the function that it marks, to a :class:`Mark`."""
 
 CommandLine = str | Sequence[str]
 """One string, split as a shell would, or a list of arguments. No shell runs it."""

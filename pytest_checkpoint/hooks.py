@@ -7,8 +7,8 @@ from types import FunctionType
 import pytest
 
 from pytest_checkpoint import hookspecs
-from pytest_checkpoint.api import SUBJECT_ATTRIBUTE
 from pytest_checkpoint.fixtures import plugin as fixtures
+from pytest_checkpoint.marking import SUBJECT_ATTRIBUTE
 from pytest_checkpoint.session import command_line
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pytest
 
@@ -21,8 +20,7 @@ class Kind(enum.Enum):
     SWITCH = "switch"
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """One option. Whether it was given shows in its value: every default is None, False or []."""
 
     name: str

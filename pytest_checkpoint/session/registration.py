@@ -12,8 +12,9 @@ from typing import cast
 
 from checkpoint_contracts.changed_pipeline import VARIANTS
 from checkpoint_contracts.handoff import HANDOFF
-from pytest_checkpoint.api import SUBJECT_ATTRIBUTE, CallableSubject, CommandSubject, Mark
+from pytest_checkpoint.api import CallableSubject, CommandSubject, Mark
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.marking import SUBJECT_ATTRIBUTE
 from pytest_checkpoint.session import buckets, callables, commands, heartbeats, stagings
 from pytest_checkpoint.subject import Subject
 
