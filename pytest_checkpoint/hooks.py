@@ -25,6 +25,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if not command_line.asked_for(config):
         command_line.refuse_strays(config)
         return
+    from pytest_checkpoint.record.abilities import not_linux
+
+    elsewhere = not_linux()
+    if elsewhere is not None:
+        raise pytest.UsageError(f"{command_line.MASTER}: {elsewhere}")
     from pytest_checkpoint.session.plugin import register
 
     register(config)

@@ -33,11 +33,9 @@ def require() -> None:
 
 def missing() -> str | None:
     """The first thing that recording needs and this machine lacks, with what to do."""
-    if sys.platform != "linux":
-        return (
-            f"system calls are recorded with Linux's seccomp, and this is {sys.platform}: "
-            "run the tests on Linux, in a container or a virtual machine"
-        )
+    elsewhere = not_linux()
+    if elsewhere is not None:
+        return elsewhere
     release = tuple(int(part) for part in platform.release().split(".")[:2] if part.isdigit())
     if release < _OLDEST_KERNEL:
         return f"Linux 5.14 or newer is needed, and this is {platform.release()}"
@@ -45,6 +43,19 @@ def missing() -> str | None:
         return _missing_calls()
     except HarnessError as error:
         return str(error)
+
+
+def not_linux() -> str | None:
+    """Why nothing can be recorded on this system; None on Linux.
+
+    Told before the rest of the kit is imported: that takes modules which others do not have.
+    """
+    if sys.platform != "linux":
+        return (
+            f"system calls are recorded with Linux's seccomp, and this is {sys.platform}: "
+            "run the tests on Linux, in a container or a virtual machine"
+        )
+    return None
 
 
 def _missing_calls() -> str | None:

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.keeping.sessions import KeptSession
+from pytest_checkpoint.record import abilities
 from pytest_checkpoint.report.header import header_lines
 from pytest_checkpoint.report.matrix import Row, render_matrix
 from pytest_checkpoint.report.outcome import Shown
@@ -30,6 +31,8 @@ _SESSION = "checkpoint_session"
 def register(config: pytest.Config) -> None:
     """Validate the options and take over the session. Raises pytest.UsageError."""
     try:
+        if not config.option.collectonly:
+            abilities.require()
         ids = tuple(read_catalogue(config))
         settings = read_settings(config, ids, capabilities_of(config))
         arguments = read_arguments(config, ids)
