@@ -66,7 +66,9 @@ class Judge:
                 item.subject.name, item.contract.promise, verdict, examination, command
             )
         # A replay and --runxfail show what happens, expected or not.
-        as_it_is = self._settings.replay is not None or self._config.getoption("runxfail")
+        as_it_is = self._settings.replay is not None or self._config.getoption(
+            "runxfail", default=False
+        )
         conclusion = conclude(
             verdict,
             expected=None if as_it_is else item.subject.expected_failures.get(item.contract.id),

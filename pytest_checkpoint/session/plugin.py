@@ -30,6 +30,9 @@ _SESSION = "checkpoint_session"
 
 def register(config: pytest.Config) -> None:
     """Validate the options and take over the session. Raises pytest.UsageError."""
+    for option in ("--setup-plan", "--setup-only"):  # the first implies the second
+        if config.getoption(option):
+            raise pytest.UsageError(f"{option} runs no test, so no contract would be judged")
     try:
         if not config.option.collectonly:
             abilities.require()
