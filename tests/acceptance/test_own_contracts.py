@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from checkpoint_contracts import CATALOGUE, archive, judge
-from tests.acceptance.sessions import Workplace
+from tests.acceptance.sessions import Workplace, job
 
 pytest_plugins = ["pytester"]
 
@@ -72,3 +72,42 @@ def test_from_the_hooks_to_the_replay(workplace: Workplace) -> None:
 
     assert replayed.verdicts() == {"resume-says-so": "failed"}
     assert replayed.item("resume-says-so").text.startswith("job: killed at step 1 (")
+
+
+TRIALS = """
+from checkpoint_contracts import Symptom, TrialKind
+from checkpoint_contracts.tried import TrialContract, finding
+
+
+def look(trial, evidence, reference):
+    first, *_ = trial.legs
+    if first.execution.succeeded or "no room" in first.execution.output:
+        return ()
+    told = dict(expected="no room", seen=first.execution.output, cause="It says nothing.")
+    return (finding("full-disk-is-told", trial, Symptom.BROKEN, "the run does not say so", **told),)
+
+
+def pytest_checkpoint_contracts():
+    return [TrialContract(
+        id="full-disk-is-told", promise="a full disk is told", explanation="",
+        kinds=(TrialKind.NO_SPACE,), needs=frozenset(), look=look,
+    )]
+"""
+SAYS_NOTHING = "echo 1 > a.new 2> /dev/null && mv a.new a && echo 2 > b 2> /dev/null"
+
+
+def test_trials_of_ones_own(workplace: Workplace) -> None:
+    """Runs on a full disk, made for it alone; what it finds is tried again, and replayed."""
+    workplace.write("conftest.py", TRIALS)
+    job_form = job(workplace.shell(SAYS_NOTHING), "cat {workspace}/b")
+
+    session = workplace.judge(*job_form, "--checkpoint-faults=no-space", "-k", "disk_is_told")
+
+    item = session.item("full-disk-is-told")
+    assert item.verdict == "failed", session.output
+    assert ": the run does not say so\n" in item.text
+    words = shlex.split(item.properties["replay"])[1:]
+
+    replayed = workplace.judge(*words)
+
+    assert replayed.verdicts() == {"full-disk-is-told": "failed"}
