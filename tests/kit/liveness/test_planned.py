@@ -11,6 +11,7 @@ import pytest
 
 from checkpoint_contracts.evidence import TrialKind
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.liveness.planned import (
     KINDS,
     WHOLE_RUN,
@@ -137,7 +138,8 @@ def test_each_is_found_by_its_name() -> None:
 def test_one_that_there_is_not_is_a_sentence(point_id: str) -> None:
     """Before anything runs."""
     control = cast("Any", SimpleNamespace(recording=SimpleNamespace(operations=RECORDED)))
-    again = WatchedAgain(cast("Any", None), control)
+    bench = cast("Any", SimpleNamespace(options=Options(rootdir=Path())))
+    again = WatchedAgain(bench, control)
     with pytest.raises(UserError, match=f"there is no trial {point_id} of stale-heartbeat-is-"):
         again.again("stale-heartbeat-is-noticed", point_id, None)
 
