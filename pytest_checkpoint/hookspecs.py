@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from checkpoint_contracts import Contract
-    from pytest_checkpoint.api import CommandSubject
+    from pytest_checkpoint.api import CallableSubject, CommandSubject
+
+    Subject = CommandSubject | CallableSubject
 
 
 @pytest.hookspec
 def pytest_checkpoint_subjects(
     config: pytest.Config,
-) -> Mapping[str, CommandSubject] | Iterable[tuple[str, CommandSubject]]:
+) -> Mapping[str, Subject] | Iterable[tuple[str, Subject]]:
     """Return the jobs to judge, by name, besides those that ``@checkpoint_subject`` stands on."""
     raise NotImplementedError
 
