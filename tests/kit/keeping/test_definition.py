@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from checkpoint_contracts import CATALOGUE, ExperimentContract
 from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint.callables.calling import JOB
 from pytest_checkpoint.callables.reference import Reference
@@ -80,6 +81,7 @@ SAME_OPTIONS: dict[str, Any] = {
     "keep_bytes": 1,
     "session": "s",
     "continues": True,
+    "catalogue": {"one-writer": CATALOGUE["one-writer"]},
 }
 
 
@@ -105,6 +107,21 @@ def test_what_matters_of_the_options(subject: Subject, field: str) -> None:
     other = dataclasses.replace(OPTIONS, **{field: value})
     before, now = (definition_of(subject, one) for one in (OPTIONS, other))
     assert differences(before, now) == [f"the option {field}"] * (field in CHANGED)
+
+
+def with_own(**fields: Any) -> Options:
+    """A contract of somebody's own, whose judge is another object in every session."""
+    own = ExperimentContract(id="own", promise="it holds", judge=lambda *_: None, **fields)
+    return dataclasses.replace(OPTIONS, catalogue={**CATALOGUE, "own": own})
+
+
+def test_what_matters_of_a_contract_of_somebodys_own(subject: Subject) -> None:
+    """What it asks for; its judge judges anew what was seen."""
+    before = definition_of(subject, with_own())
+    assert differences(before, definition_of(subject, with_own())) == []
+    for fields in ({"faults": frozenset({Fault.TORN})}, {"needs": frozenset({"tells"})}):
+        now = definition_of(subject, with_own(**fields))
+        assert differences(before, now) == ["the contract own"]
 
 
 @pytest.mark.parametrize(
