@@ -23,8 +23,8 @@ from pytest_checkpoint.callables.reference import defining_file
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.subject import Subject
 
-_NO_MATTER: Final = frozenset({"expected_failures", "defined_at"})
-"""Fields of a subject that only decide how a verdict is shown."""
+_NO_MATTER: Final = frozenset({"expected_failures", "defined_at", "time_budget_s"})
+"""Fields of a subject that only decide how long, or how a verdict is shown."""
 _MAY_DIFFER: Final = frozenset(
     {"rootdir", "time_budget_s", "keep_bytes", "session", "continues", "catalogue"}
 )

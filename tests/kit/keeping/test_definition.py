@@ -39,6 +39,7 @@ SUBJECTS: dict[str, Any] = {
     "check": ("cat", "{workspace}"),
     "setup": ("true",),
     "changed": (("true",),),
+    "max_states": 5,
     "handoff": PurePosixPath("handoff.json"),
     "heartbeat": HeartbeatSource(glob="beat", stale_after_s=1.0),
     "s3": BucketPlace(bucket="b"),
@@ -53,6 +54,7 @@ SUBJECTS: dict[str, Any] = {
 SAME_SUBJECT: dict[str, Any] = {
     "expected_failures": {"one-writer": "because"},
     "defined_at": (Path("test_job.py"), 1),
+    "time_budget_s": 600.0,
 }
 CHANGED: dict[str, Any] = {
     "faults": frozenset({Fault.KILL}),
