@@ -8,6 +8,7 @@ import, comes with tox.
 
 from __future__ import annotations
 
+import gc
 import signal
 from pathlib import Path
 
@@ -20,6 +21,11 @@ def pytest_sessionstart() -> None:
     """A test run in the background of a script has SIGINT ignored, and so would what it starts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of items are made of stays to the end: no collection looks at it again."""
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
