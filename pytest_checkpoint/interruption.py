@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from checkpoint_contracts import judge
 from checkpoint_contracts.contract import Contract
 from checkpoint_contracts.evidence import CRASHES, Coverage, Evidence, Trial
-from checkpoint_contracts.replay import Standing, hold
+from checkpoint_contracts.own import asked
+from checkpoint_contracts.replay import Cause, Standing, hold
 from checkpoint_contracts.verdict import Outcome, Verdict
 from checkpoint_contracts.wording import counted
 from pytest_checkpoint.examination import Examination
@@ -116,6 +118,10 @@ def _told(evidence: Evidence) -> str:
     return f"interrupted after {explored} of {counted(unique, 'state')} and {trials}"
 
 
+def _to_replay(evidence: Evidence, contract: Contract) -> tuple[Cause, ...]:
+    return hold(evidence, contract).standing(Standing.TO_REPLAY)
+
+
 def _undecided(evidence: Evidence, contract: Contract, told: str) -> Verdict:
     """What was seen is told; what is missing for a verdict goes without saying."""
     verdict = judge(evidence, contract)
@@ -123,6 +129,7 @@ def _undecided(evidence: Evidence, contract: Contract, told: str) -> Verdict:
         return verdict
     seen: tuple[str, ...] = ()
     if evidence.reference is not None:
-        causes = hold(evidence, contract).standing(Standing.TO_REPLAY)
+        none: tuple[Cause, ...] = ()
+        causes = asked(contract, none, partial(_to_replay, evidence, contract))
         seen = tuple(f"seen once and not yet replayed: {one.chosen.headline}" for one in causes)
     return dataclasses.replace(verdict, outcome=Outcome.INCONCLUSIVE, reason=told, notes=seen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from checkpoint_contracts.catalogue import CATALOGUE
 from checkpoint_contracts.contract import Contract
@@ -20,6 +20,10 @@ from checkpoint_contracts.verdict import Finding, Outcome, Symptom, Verdict
 from checkpoint_contracts.wording import place
 
 Answer = TypeVar("Answer")
+
+_OF_THE_USER: Final = (KeyboardInterrupt, GeneratorExit)
+"""What goes on up. All else is the judge's: ``pytest.skip`` and ``sys.exit`` are no Exceptions, and
+in a judge they would skip, or end, what every other contract has to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +124,8 @@ def asked(contract: Contract, otherwise: Answer, ask: Callable[[], Answer]) -> A
     """What ``ask`` gives; ``otherwise`` where a contract of somebody's own raises in it."""
     try:
         return ask()
-    except Exception:
-        if is_own(contract):
+    except BaseException as error:
+        if is_own(contract) and not isinstance(error, _OF_THE_USER):
             return otherwise
         raise
 
@@ -133,8 +137,8 @@ def judged(contract: Contract, judge: Callable[[], Verdict]) -> Verdict:
         for failure in verdict.failures:
             _require_fit(contract, failure.finding)
         return verdict
-    except Exception as error:
-        if is_own(contract):
+    except BaseException as error:
+        if is_own(contract) and not isinstance(error, _OF_THE_USER):
             return Verdict(
                 contract=contract.id,
                 outcome=Outcome.INCONCLUSIVE,
@@ -153,7 +157,7 @@ def _require_fit(contract: Contract, finding: Finding) -> None:
             raise TypeError(f"{name} of what it found is {text!r}, not a text")
 
 
-def _what_broke(contract: Contract, error: Exception) -> str:
+def _what_broke(contract: Contract, error: BaseException) -> str:
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next

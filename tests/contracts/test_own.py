@@ -173,6 +173,39 @@ class NeverSure(ExperimentContract):
         return None
 
 
+class Skipped(BaseException):
+    """As those of pytest: no Exception."""
+
+
+@pytest.mark.parametrize("raised", [Skipped, SystemExit])
+def test_a_judge_that_skips_or_exits_speaks_for_itself_alone(raised: type[BaseException]) -> None:
+    """``pytest.skip`` in it would skip the subject's items, every contract's: exit code 0."""
+
+    def skips(experiment: Experiment, reference: Reference) -> Look:
+        raise raised("no GPU")
+
+    contract = replace(CONTRACT, judge=skips)
+    evidence = seen(*SOUND)
+
+    assert replays_needed(evidence, [contract]) == ()
+    verdict = judge(evidence, contract)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert f"its own code raised {raised.__name__}: no GPU" in verdict.reason
+
+
+def test_ctrl_c_in_a_judge_is_ctrl_c() -> None:
+    def interrupted(experiment: Experiment, reference: Reference) -> Look:
+        raise KeyboardInterrupt
+
+    contract = replace(CONTRACT, judge=interrupted)
+    for ask in (
+        lambda: judge(seen(*SOUND), contract),
+        lambda: replays_needed(seen(*SOUND), [contract]),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            ask()
+
+
 class Inventing(ExperimentContract):
     """It finds something where nothing was tried, and under another's name."""
 

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, cast
 
-from checkpoint_contracts import CATALOGUE, judge_all
+from checkpoint_contracts import CATALOGUE, ExperimentContract, judge_all
 from checkpoint_contracts.evidence import Coverage, Evidence, Fault, PartialOutput
 from checkpoint_contracts.verdict import Outcome
 from pytest_checkpoint.interruption import Before, as_interrupted, seen_so_far, too_early
@@ -48,6 +48,17 @@ def test_a_failure_that_was_not_replayed_is_told_and_accuses_nobody() -> None:
     assert verdict.outcome is Outcome.INCONCLUSIVE
     (note,) = verdict.notes
     assert note.startswith("seen once and not yet replayed: killed at step 3 ")
+
+
+def test_a_contract_of_somebodys_own_that_raises_hides_nothing() -> None:
+    def raises(*anything: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    own = ExperimentContract(id="own", promise="it holds", judge=raises)
+    evidence = seen(tried(killed(3), resume=ran(1)))
+    verdicts = as_interrupted(evidence, [own, EQUALS], []).verdicts
+    assert verdicts["own"].outcome is Outcome.INCONCLUSIVE
+    assert verdicts[EQUALS.id].notes
 
 
 def test_a_failure_that_needs_no_replay_stands() -> None:
