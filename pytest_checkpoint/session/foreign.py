@@ -52,6 +52,12 @@ def returned(config: pytest.Config, hook: str) -> Iterator[Returned]:
             raise UserError(
                 f"{hook} ({path}:{line}): it raised {type(error).__name__}: {error}"
             ) from error
+        if not values and not (one.hookwrapper or getattr(one, "wrapper", False)):
+            # pluggy leaves None out: a forgotten ``return`` would be no contract, and no word.
+            raise UserError(
+                f"{hook} ({path}:{line}): it returned nothing: return what there is, or an empty "
+                "list"
+            )
         for value in values:
             yield Returned(hook, value, path, line)
 

@@ -177,6 +177,19 @@ def test_a_subject_that_is_none_is_a_sentence(project: Project, value: str) -> N
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
+@pytest.mark.parametrize("hook", ["pytest_checkpoint_contracts", "pytest_checkpoint_subjects"])
+def test_a_forgotten_return_is_a_sentence(project: Project, hook: str) -> None:
+    """Else nothing would be judged by it, and the exit code be 0."""
+    project.subject("etl")
+    add(project, f"def {hook}(config):\n    [1]\n")
+
+    result = project.run()
+
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"ERROR: {hook} (*conftest.py:*): it returned nothing: *"])
+    assert not project.examined
+
+
 def test_one_name_for_two_subjects_is_refused(project: Project) -> None:
     add(project, OWN + SUBJECTS + HOOK + "[says_where]\n")
     project.subject("nightly")
