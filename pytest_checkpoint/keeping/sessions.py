@@ -80,6 +80,11 @@ class KeptSession:
         """Interrupted: it can be continued, if anything of it is kept."""
         if self._lock is not None:
             self.is_paused = self.has_logbooks
+            self.leave()
+
+    def leave(self) -> None:
+        """Nothing was judged now: what there was to continue can still be continued."""
+        if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 

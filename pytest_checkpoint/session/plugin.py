@@ -163,6 +163,8 @@ class ContractSession:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
             self._kept.pause()
+        elif self._settings.continues and not self._rows:
+            self._kept.leave()  # only collected, or a mistake in the command
         else:
             self._kept.end()
 

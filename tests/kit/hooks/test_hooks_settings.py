@@ -8,6 +8,9 @@ import pytest
 
 from checkpoint_contracts.evidence import Fault
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.keeping.logbook import Begun, KeptLogbook
+from pytest_checkpoint.keeping.places import KEPT
+from pytest_checkpoint.keeping.sessions import KeptSession
 from pytest_checkpoint.session import quantities
 from pytest_checkpoint.session.settings import read_settings
 
@@ -160,3 +163,29 @@ def test_no_quantities(text: str) -> None:
     for read in (quantities.seconds, quantities.size_bytes, quantities.share):
         with pytest.raises(UserError, match="--x"):
             read("--x", text)
+
+
+def test_what_can_be_continued_outlives_a_mistake_in_the_command(project: Project) -> None:
+    """And a mere look at what there is to judge. Whatever judges something ends it."""
+    project.subject("etl")
+    rootdir = project.pytester.path
+    interrupted = KeptSession(rootdir, "interrupted")
+    interrupted.begin()
+    (rootdir / KEPT / "etl").mkdir()
+    begun = Begun(session="interrupted", subject="etl", definition={})
+    KeptLogbook(rootdir / KEPT / "etl").begin(begun)
+    interrupted.pause()
+
+    for arguments, code in (
+        (["--collect-only"], 0),
+        (["etl::no-such-contract"], 4),
+        (["-k", "nothing"], 4),
+    ):
+        assert project.run("--checkpoint-continue", *arguments).ret == code
+        left = KeptSession.interrupted(rootdir)
+        assert left.id == "interrupted"
+        left.leave()
+
+    assert project.run("--checkpoint-continue", "-k", "state-never-corrupt").ret == 0
+    with pytest.raises(UserError, match="there is nothing to continue"):
+        KeptSession.interrupted(rootdir)

@@ -43,6 +43,15 @@ def test_paused_there_is_something_to_continue_only_if_something_was_judged(tmp_
     assert [session.is_paused for session in sessions] == [True, False]
 
 
+def test_left_it_is_still_the_one_to_continue(tmp_path: Path) -> None:
+    begun(tmp_path, "a").pause()
+    for _ in range(2):
+        session = KeptSession.interrupted(tmp_path)
+        assert session.id == "a"
+        session.leave()
+        assert not session.is_paused
+
+
 def test_one_that_goes_on_elsewhere_is_left_alone(tmp_path: Path) -> None:
     begun(tmp_path, "old", at_s=1).pause()
     running = begun(tmp_path, "running", at_s=2)
