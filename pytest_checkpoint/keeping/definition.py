@@ -1,8 +1,8 @@
 """What a subject's examination depends on: only where all of it is the same may it be gone on with.
 
 Compared are the subject's fields and the options that decide what is explored and how, the kit's
-own files, and the files that the commands name, with the Python modules beside them. What a job
-imports from elsewhere, and what it reads, is not known and so not compared.
+own files, and the files that the commands name (``-m NAME`` too), with the Python modules beside
+them. What a job imports from elsewhere, and what it reads, is not known and so not compared.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
@@ -44,7 +47,8 @@ def definition_of(subject: Subject, options: Options) -> Mapping[str, str]:
             parts[f"the option {field.name}"] = _digest(_plain(getattr(options, field.name)))
     for contract in options.catalogue.values():
         if is_own(contract):  # the kit's are among its files; what is judged anew may differ
-            asks = _plain(contract.faults), _plain(contract.needs)
+            kinds: object = getattr(contract, "kinds", ())
+            asks = _plain(contract.faults), _plain(contract.needs), _plain(kinds)
             parts[f"the contract {contract.id}"] = _digest(repr(asks))
     for path in sorted(set(_files(subject))):
         parts[f"the file {path}"] = _of_file(path)
@@ -62,12 +66,42 @@ def _files(subject: Subject) -> Iterator[Path]:
     for command in _commands(subject):
         program = shutil.which(command[0]) if os.sep not in command[0] else None
         defining = defining_file(command) or command[0]
-        for word in (program or command[0], *command[1:], defining):
+        words = [name for word in command[1:] for name in _named(word)]
+        words += _modules(command, subject)
+        for word in (program or command[0], *words, defining):
             path = subject.working_directory / word
             if _is_file(path):
                 yield path
                 if path.suffix == ".py":
                     yield from path.parent.glob("*.py")
+
+
+def _named(word: str) -> Iterator[str]:
+    """``job.py``; what follows in ``--config=job.toml``; and each of ``sh -c 'python job.py'``."""
+    yield word
+    yield word.partition("=")[2]
+    yield from word.split()
+
+
+def _modules(command: tuple[str, ...], subject: Subject) -> Iterator[str]:
+    """The files of ``-m NAME``, found as this interpreter finds them: nothing is imported."""
+    for option, name in itertools.pairwise(command):
+        if option == "-m":
+            yield from _files_of(name.split("."), [str(subject.working_directory), *sys.path])
+
+
+def _files_of(parts: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
+    for depth in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:depth]), folders)
+        if spec is None:
+            return
+        if spec.origin is not None:
+            yield spec.origin
+        if spec.submodule_search_locations is None:
+            return
+        folders = spec.submodule_search_locations
+    for folder in folders:
+        yield os.path.join(folder, "__main__.py")
 
 
 def _commands(subject: Subject) -> Iterator[tuple[str, ...]]:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from checkpoint_contracts import CATALOGUE, ExperimentContract
-from checkpoint_contracts.evidence import Fault
+from checkpoint_contracts.evidence import Fault, TrialKind
+from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.callables.calling import JOB
 from pytest_checkpoint.callables.reference import Reference
 from pytest_checkpoint.keeping import definition
@@ -147,6 +148,56 @@ def test_the_file_that_a_function_stands_in(subject: Subject, tmp_path: Path) ->
     before = definition_of(callable_one, OPTIONS)
     file.write_text("def run(workspace): print()\n")
     assert differences(before, definition_of(callable_one, OPTIONS)) == [f"the file {file}"]
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (("python", "-m", "steps.train", "{workspace}"), "steps/train.py"),
+        (("python", "-m", "steps.train", "{workspace}"), "steps/__init__.py"),
+        (("python", "-m", "steps", "{workspace}"), "steps/__main__.py"),
+        (("python", "-m", "steps", "{workspace}"), "steps/beside.py"),
+        (("true", "--config=steps/train.toml", "{workspace}"), "steps/train.toml"),
+        (("sh", "-c", "python steps/train.py {workspace}"), "steps/train.py"),
+    ],
+)
+def test_a_module_and_what_stands_within_a_word(
+    subject: Subject, tmp_path: Path, words: tuple[str, ...], file: str
+) -> None:
+    """What is finished would be shown as it was, though another job would run now."""
+    (tmp_path / "steps").mkdir()
+    for name in ("__init__.py", "__main__.py", "train.py", "beside.py", "train.toml"):
+        (tmp_path / "steps" / name).write_text("pass\n")
+    named = dataclasses.replace(subject, run=words)
+    before = definition_of(named, OPTIONS)
+    (tmp_path / file).write_text("mended\n")
+    assert differences(before, definition_of(named, OPTIONS)) == [f"the file {tmp_path / file}"]
+
+
+def test_a_word_after_m_that_is_no_module(subject: Subject) -> None:
+    for word in ("", ".", "none.such", "job.py", "two words", "../x", "job.none.such"):
+        named = dataclasses.replace(subject, run=("git", "commit", "-m", word))
+        assert definition_of(named, OPTIONS)
+
+
+def test_the_kinds_of_trials_of_somebodys_own(subject: Subject) -> None:
+    """Two kinds may have one fault."""
+
+    def with_kinds(*kinds: TrialKind) -> Options:
+        own = TrialContract(
+            id="own",
+            promise="it holds",
+            explanation="",
+            kinds=kinds,
+            needs=frozenset(),
+            look=lambda *_: (),
+        )
+        return dataclasses.replace(OPTIONS, catalogue={**CATALOGUE, "own": own})
+
+    one, two = TrialKind.STORE_FAILS_ONCE, TrialKind.STORE_FAILS
+    assert one.fault is two.fault
+    before, now = (definition_of(subject, with_kinds(*kinds)) for kinds in ((one,), (one, two)))
+    assert differences(before, now) == ["the contract own"]
 
 
 def test_a_file_that_has_gone_or_come(subject: Subject, tmp_path: Path) -> None:
