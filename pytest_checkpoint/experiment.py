@@ -88,6 +88,7 @@ def _to_examine(
         control = before.why_anew or before.control(options)
         if isinstance(control, Control):
             with _recorded_slot(control.recording, subject, options) as client:
+                before.require_as_it_was()
                 copy_kept_bodies(before.folder, client)
                 yield control, Examiner(subject, options, progress, client)
             return

@@ -102,6 +102,14 @@ class Continued:
             )
         return None
 
+    def require_as_it_was(self) -> None:
+        """HarnessError if another pytest began it anew meanwhile. Asked when its slot is ours."""
+        if begun_in(self.folder) != self.logbook.begun:
+            raise HarnessError(
+                "another pytest judges it, and began it anew before it could be continued here; "
+                "wait for that to end"
+            )
+
     def finished(self, contracts: tuple[Contract, ...]) -> Examination | None:
         """As it was shown, or would have been; None: it was not finished."""
         done = self.logbook.recall(FINISHED, Finished)

@@ -9,6 +9,7 @@ import pytest
 
 from checkpoint_contracts import CATALOGUE
 from checkpoint_contracts.verdict import Outcome
+from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.examination import Examination, Wreck
 from pytest_checkpoint.keeping.continued import (
     CONTROL,
@@ -151,6 +152,22 @@ def test_a_finished_one_is_shown_as_it_was(options: Options, folder: Path) -> No
         notes=(TAKEN_OVER, "a note"),
         folder=folder,
     )
+
+
+def test_what_another_pytest_has_begun_anew_is_not_gone_on_with(
+    options: Options, folder: Path
+) -> None:
+    """It is waited for where it has the slot: what was read before is none of its recording."""
+    recorded(folder, 2)
+    continued = found(options)
+    continued.require_as_it_was()
+    for begin in (
+        lambda: KeptLogbook(folder).begin(Begun(session="t", subject="job", definition=DEFINITION)),
+        lambda: Keeper(folder=folder, cap_bytes=0).begin(),
+    ):
+        begin()
+        with pytest.raises(HarnessError, match="another pytest judges it, and began it anew"):
+            continued.require_as_it_was()
 
 
 def test_whoever_begins_anew_first_forgets_that_there_is_anything_to_go_on_with(
