@@ -18,6 +18,8 @@ from checkpoint_contracts.evidence import Coverage, Evidence, Trial, TrialKind, 
 from checkpoint_contracts.mixed import MixedContract
 from checkpoint_contracts.tried import TrialContract
 from pytest_checkpoint.examination import Progress
+from pytest_checkpoint.phases.alone.conduct import is_one_by_one
+from pytest_checkpoint.phases.alone.planned import KINDS as ALONE_TRIED
 from pytest_checkpoint.phases.alone.trials import AloneTrials
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
@@ -81,19 +83,18 @@ def try_all(
     options = bench.options
     deadline = inf if options.exhaustive else time.monotonic() + options.time_budget_s
     doubted = logbook.recall(_DOUBTED, Notes)
+    warm = warm and doubted is None
     stages = StageTrials(bench, control, source, kinds, progress, logbook)
-    faults = FaultTrials(
-        bench, control, source, kinds, warm=warm and doubted is None, logbook=logbook
-    )
+    faults = FaultTrials(bench, control, source, kinds, warm=warm, logbook=logbook)
     watches = WatchedTrials(bench, control, kinds, progress, logbook)
     alone = AloneTrials(bench, control, kinds, progress, logbook, warm=warm)
     count = len(stages.wanted) + faults.count + watches.count + alone.count
     progress.estimate(estimate(count, "trial", expected_s(control, saves_s), options))
     works = [stages.work()] if stages.wanted else []
-    works += [*watches.works(), *alone.works()]
+    works += watches.works()
     notes = () if doubted is None else doubted.texts
     try:
-        do_fairly([*works, *_shown(faults.needed(), faults, progress)], deadline)
+        do_fairly([*works, *alone.works(), *_shown(faults.needed(), faults, progress)], deadline)
         do_fairly(_shown(faults.others(), faults, progress), deadline)
     except DoubtedWarmth as doubt:
         note = (
@@ -102,12 +103,14 @@ def try_all(
         )
         notes = (note,)
         # In this order: a kill between the two leaves nothing that started warm to be believed.
-        logbook.forget(*(f"{TRIED}{kind} " for kind in FAULTS_TRIED))
+        may_be_warm = (*FAULTS_TRIED, *filter(is_one_by_one, ALONE_TRIED))
+        logbook.forget(*(f"{TRIED}{kind} " for kind in may_be_warm))
         logbook.keep(_DOUBTED, Notes(notes))
         if not options.exhaustive:
             deadline = time.monotonic() + options.time_budget_s
         faults = FaultTrials(bench, control, source, kinds, warm=False, logbook=logbook)
-        do_fairly([*works, *_shown(faults.needed(), faults, progress)], deadline)
+        alone = AloneTrials(bench, control, kinds, progress, logbook)
+        do_fairly([*works, *alone.works(), *_shown(faults.needed(), faults, progress)], deadline)
         do_fairly(_shown(faults.others(), faults, progress), deadline)
     # In the order of the run, so that of each cause the earliest is reported.
     trials = [*stages.made, *faults.made, *watches.made, *alone.made]

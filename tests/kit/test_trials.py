@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from checkpoint_contracts.evidence import Execution, Trial, TrialKind, Variant
+from checkpoint_contracts.evidence import CrashPoint, Execution, Trial, TrialKind, Variant
 from checkpoint_contracts.trial import Command, Leg
 from pytest_checkpoint.keeping.logbook import Begun, KeptLogbook
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases import shares, trials, trying
+from pytest_checkpoint.phases.alone import trials as alone
+from pytest_checkpoint.phases.alone.planned import PlannedPair
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.deadlines import Deadlines
@@ -47,6 +51,7 @@ class Laboratory:
         self.clock = Clock()
         self.hangs: frozenset[TrialKind] = frozenset()
         self.made: list[str] = []
+        self.is_warm = False
         self._stages = stages
         monkeypatch.setattr(trials, "conduct", self._conduct)
         monkeypatch.setattr(trying, "time", self.clock)
@@ -63,17 +68,27 @@ class Laboratory:
         trial = Trial(point=planned.point, kind=planned.kind, stage=planned.stage, legs=(leg,))
         return trial, None
 
-    def try_all(self, *kinds: TrialKind, logbook: Logbook = FORGETFUL, **options: Any) -> Tried:
+    @contextmanager
+    def _warmly(self, *, on: bool) -> Iterator[bool]:
+        self.is_warm = on
+        yield on
+        self.is_warm = False
+
+    def try_all(
+        self,
+        *kinds: TrialKind,
+        logbook: Logbook = FORGETFUL,
+        warm: bool = False,
+        **options: Any,
+    ) -> Tried:
         command = ("true", "{workspace}")
         subject = Subject(
             name="job", run=command, resume=command, check=command, working_directory=Path()
         )
 
-        class Bench:
-            pass
-
-        bench = Bench()
-        vars(bench).update(subject=subject, options=Options(rootdir=Path(), **options))
+        bench = SimpleNamespace(
+            subject=subject, options=Options(rootdir=Path(), **options), warmly=self._warmly
+        )
         recording, reference = recorded(*many(self._stages))
         control = Control(
             reference=reference,
@@ -85,7 +100,13 @@ class Laboratory:
         )
         source = cast("Any", None)
         return try_all(
-            cast("Any", bench), control, source, kinds, SilentProgress(), logbook=logbook
+            cast("Any", bench),
+            control,
+            source,
+            kinds,
+            SilentProgress(),
+            logbook=logbook,
+            warm=warm,
         )
 
 
@@ -138,6 +159,56 @@ def test_interrupted_it_goes_on_with_what_is_known(
 
     assert len(laboratory.made) == len(set(laboratory.made)) == 8
     assert all(one.complete for one in tried.coverage.values())
+
+
+class Deaths:
+    """In place of who conducts starts after an owner's death: warm, the second shows something."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, laboratory: Laboratory) -> None:
+        self.started: list[str] = []
+        self._laboratory = laboratory
+        pairs = [
+            PlannedPair(
+                kind=TrialKind.DEAD_HOLDER,
+                point=CrashPoint(
+                    fault=TrialKind.DEAD_HOLDER.fault,
+                    step=step,
+                    variant="dead",
+                    operation="o",
+                    signature="s",
+                    total_steps=3,
+                ),
+            )
+            for step in (1, 2, 3)
+        ]
+        monkeypatch.setattr(alone, "planned", lambda *_, **__: pairs)
+        monkeypatch.setattr(alone, "Conductor", lambda *_: self)
+
+    def conduct(self, planned: PlannedPair) -> tuple[Trial, None]:
+        how = "warm" if self._laboratory.is_warm else "fresh"
+        self.started.append(f"{how} {planned.point.step}")
+        return Trial(point=planned.point, kind=planned.kind, legs=(), stage=how), None
+
+    def shows_something(self, trial: Trial) -> bool:
+        return (trial.stage, trial.point.step) == ("warm", 2)
+
+
+def test_where_warm_starts_are_doubted_those_after_a_death_are_made_again_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    laboratory = Laboratory(monkeypatch, 1)
+    deaths = Deaths(monkeypatch, laboratory)
+    KeptLogbook(tmp_path).begin(Begun(session="s", subject="job", definition={}))
+    for again in (False, True):
+        with KeptLogbook(tmp_path) as logbook:
+            tried = laboratory.try_all(TrialKind.DEAD_HOLDER, logbook=logbook, warm=True)
+        assert [(one.stage, one.point.step) for one in tried.trials] == [
+            ("fresh", step) for step in (1, 2, 3)
+        ]
+        assert tried.notes[0].startswith("runs with a fault start fresh: warm, one showed ")
+        started = [] if again else ["warm 1", "warm 2", "fresh 2", "fresh 1", "fresh 2", "fresh 3"]
+        assert deaths.started == started
+        deaths.started.clear()
 
 
 # --- how often, and how long, a command of the subject's is tried ---

@@ -17,6 +17,7 @@ from pytest_checkpoint.phases.alone.conduct import Conductor, is_one_by_one
 from pytest_checkpoint.phases.alone.planned import KINDS, PlannedPair, find, planned
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.faults.doubts import DoubtedWarmth
 from pytest_checkpoint.phases.logbook import FORGETFUL, Logbook, once, trial_name
 from pytest_checkpoint.phases.told import Told
 from pytest_checkpoint.states.timeline import State
@@ -95,12 +96,17 @@ class AloneTrials:
             yield
 
     def _made(self, planned: PlannedPair) -> Trial:
-        """What a warm one shows to be broken counts as a fresh one shows it."""
+        """What a warm one shows to be broken counts as a fresh one shows it.
+
+        DoubtedWarmth if that does not show it: then no warm one is to be believed.
+        """
         warm = self._warm and is_one_by_one(planned.kind)
         with self._bench.warmly(on=warm):
             trial, _ = self._conductor.conduct(planned)
         if warm and (trial.hung or self._conductor.shows_something(trial)):
             trial, _ = self._conductor.conduct(planned)
+            if not (trial.hung or self._conductor.shows_something(trial)):
+                raise DoubtedWarmth(planned.point)
         return trial
 
     def coverage(self) -> Mapping[TrialKind, Coverage]:

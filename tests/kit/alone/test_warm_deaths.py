@@ -17,6 +17,7 @@ from pytest_checkpoint.phases.alone.planned import PlannedPair
 from pytest_checkpoint.phases.alone.trials import AloneTrials
 from pytest_checkpoint.phases.bench import Bench
 from pytest_checkpoint.phases.control import Control
+from pytest_checkpoint.phases.faults.doubts import DoubtedWarmth
 from pytest_checkpoint.report.progress import SilentProgress
 
 
@@ -70,12 +71,18 @@ def test_what_is_kept_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert laboratory.started == ["warm"]
 
 
-@pytest.mark.parametrize("stage", ["broken", ""])
-def test_what_is_broken_counts_as_a_fresh_one_shows_it(
-    monkeypatch: pytest.MonkeyPatch, stage: str
+def test_what_is_broken_counts_as_a_fresh_one_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = Laboratory({True: True, False: True})
+    assert laboratory.made(monkeypatch, TrialKind.DEAD_HOLDER).stage == "broken"
+    assert laboratory.started == ["warm", "fresh"]
+
+
+def test_what_only_a_warm_one_shows_is_a_doubt_about_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    laboratory = Laboratory({True: True, False: stage == "broken"})
-    assert laboratory.made(monkeypatch, TrialKind.DEAD_HOLDER).stage == stage
+    laboratory = Laboratory({True: True, False: False})
+    with pytest.raises(DoubtedWarmth):
+        laboratory.made(monkeypatch, TrialKind.DEAD_HOLDER)
     assert laboratory.started == ["warm", "fresh"]
 
 
