@@ -36,7 +36,7 @@ class Lines:
             self._file = os.open(self._path, flags, 0o600)
             os.ftruncate(self._file, self._whole_bytes)
         except OSError as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritable(self._path, error) from error
         return self
 
     def __exit__(
@@ -53,7 +53,7 @@ class Lines:
         try:
             written = os.write(self._file, line)
         except OSError as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritable(self._path, error) from error
         if written != len(line):
             raise HarnessError(f"{self._path} takes no more: make room there")
 
@@ -87,7 +87,7 @@ def _digest(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest()[:_DIGEST].encode("ascii")
 
 
-def _unwritable(path: Path, error: OSError) -> HarnessError:
+def unwritable(path: Path, error: OSError) -> HarnessError:
     return HarnessError(
         f"what was judged cannot be written to {path} ({error.strerror}): make room there"
     )

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from checkpoint_contracts import archive
-from pytest_checkpoint.keeping.lines import Lines, line_of, read_lines
+from pytest_checkpoint.keeping.lines import Lines, line_of, read_lines, unwritable
 
 LOGBOOK: Final = "logbook.jsonl"
 _BEGUN: Final = "begun"
@@ -70,7 +70,10 @@ class KeptLogbook:
                 self._known[name] = _Serial(part[0])
 
     def begin(self, begun: Begun) -> None:
-        """Forget what is there, and say whose it is from now on. Whole, or not at all."""
+        """Forget what is there, and say whose it is from now on. Whole, or not at all.
+
+        HarnessError if there is no room.
+        """
         self._replace((_BEGUN, archive.plain(begun)))
         self.begun = begun
         self._known.clear()
@@ -78,8 +81,11 @@ class KeptLogbook:
     def _replace(self, *lines: tuple[object, ...]) -> None:
         text = b"".join(map(line_of, lines))
         beside = self._path.with_name(f"{LOGBOOK}.new")
-        beside.write_bytes(text)
-        os.replace(beside, self._path)
+        try:
+            beside.write_bytes(text)
+            os.replace(beside, self._path)
+        except OSError as error:
+            raise unwritable(self._path, error) from error
         self._whole_bytes = len(text)
 
     def __enter__(self) -> Self:
@@ -96,7 +102,10 @@ class KeptLogbook:
         self._lines.__exit__(kind, value, trace)
 
     def finish(self, name: str, finding: Any) -> None:
-        """This alone is worth keeping now. Not within the ``with`` block."""
+        """This alone is worth keeping now. Not within the ``with`` block.
+
+        HarnessError if there is no room.
+        """
         assert self.begun is not None
         self._replace((_BEGUN, archive.plain(self.begun)), (_KEPT, name, archive.plain(finding)))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from checkpoint_contracts.evidence import Coverage, Experiment, Fault, Trial, TrialKind
+from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.keeping.logbook import LOGBOOK, Begun, KeptLogbook, begun_in
 from pytest_checkpoint.phases.explore import Ended, Exploration, Explored
 from pytest_checkpoint.phases.logbook import FORGETFUL, Notes, once
@@ -161,3 +162,11 @@ def test_an_experiment_keeps_its_lone_surrogates(tmp_path: Path, logbook: KeptLo
     found = KeptLogbook(tmp_path).recall("it", Explored)
     assert found is not None
     assert found.experiments == (odd,)
+
+
+def test_where_there_is_no_room_that_is_a_sentence(tmp_path: Path, logbook: KeptLogbook) -> None:
+    (tmp_path / f"{LOGBOOK}.new").mkdir()
+    for write in (lambda: logbook.begin(BEGUN), lambda: logbook.finish("notes", Notes())):
+        with pytest.raises(HarnessError, match="what was judged cannot be written to .*make room"):
+            write()
+    assert begun_in(tmp_path) == BEGUN
