@@ -116,6 +116,8 @@ class Continued:
         evidence = load_evidence(self.folder) if done is not None else None
         if done is None or evidence is None:
             return None
+        if self.logbook.begun is None or evidence.subject != self.logbook.begun.subject:
+            return None  # two names may come to one folder, and two workers to it at a time
         return Examination(
             evidence=evidence,
             verdicts=judge_all(evidence, contracts),

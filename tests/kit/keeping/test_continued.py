@@ -131,7 +131,7 @@ def test_a_finished_one_is_shown_as_it_was(options: Options, folder: Path) -> No
     logbook = recorded(folder, 2)
     wreck = Wreck(folder=Path("/wreck"), listing=("a",), operations=("b",))
     examination = Examination(
-        evidence=seen(*SOUND),
+        evidence=dataclasses.replace(seen(*SOUND), subject=SUBJECT.name),
         verdicts={},
         operations=2,
         notes=("a note",),
@@ -152,6 +152,17 @@ def test_a_finished_one_is_shown_as_it_was(options: Options, folder: Path) -> No
         notes=(TAKEN_OVER, "a note"),
         folder=folder,
     )
+
+
+def test_evidence_of_another_subject_is_none(options: Options, folder: Path) -> None:
+    """``a b`` and ``a_b`` are kept in one folder, where each may write while the other does."""
+    logbook = recorded(folder, 2)
+    other = dataclasses.replace(seen(*SOUND), subject="other")
+    examination = Examination(evidence=other, verdicts={}, operations=2, elapsed_s=1.5)
+    Keeper(folder=folder, cap_bytes=0).evidence(other)
+    logbook.finish(FINISHED, Finished.of(examination))
+
+    assert found(options).finished((CATALOGUE["resume-equals-uninterrupted"],)) is None
 
 
 def test_what_another_pytest_has_begun_anew_is_not_gone_on_with(
