@@ -167,6 +167,6 @@ def test_an_experiment_keeps_its_lone_surrogates(tmp_path: Path, logbook: KeptLo
 def test_where_there_is_no_room_that_is_a_sentence(tmp_path: Path, logbook: KeptLogbook) -> None:
     (tmp_path / f"{LOGBOOK}.new").mkdir()
     for write in (lambda: logbook.begin(BEGUN), lambda: logbook.finish("notes", Notes())):
-        with pytest.raises(HarnessError, match="what was judged cannot be written to .*make room"):
+        with pytest.raises(HarnessError, match=r"what was judged cannot be written to .*make room"):
             write()
     assert begun_in(tmp_path) == BEGUN
