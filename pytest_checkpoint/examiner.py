@@ -78,7 +78,10 @@ class Examiner:
         )
         with logbook:
             run = ControlRun(
-                reference=control.reference, unreadable=control.unreadable, notes=control.notes
+                reference=control.reference,
+                unreadable=control.unreadable,
+                notes=control.notes,
+                encloses=self._bench.known_checks.encloses,
             )
             logbook.keep(CONTROL, run)
             return self._examined(control, logbook)
@@ -86,6 +89,9 @@ class Examiner:
     def go_on(self, control: Control) -> Examination:
         """From where the logbook ends, with the control run that it tells of."""
         with KeptLogbook(self._keeper.folder) as logbook:
+            run = logbook.recall(CONTROL, ControlRun)
+            if run is not None and not run.encloses:  # the run that said so is not made again
+                self._bench.known_checks.encloses = False
             before = Before.of(logbook)
             self._progress.estimate(before.told())
             examination = self._examined(control, logbook)

@@ -35,6 +35,8 @@ class ControlRun:
     reference: Reference
     unreadable: tuple[str, ...]
     notes: tuple[str, ...]
+    encloses: bool = True
+    """It kept to what is recorded: what a check has said of a state may stand for another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

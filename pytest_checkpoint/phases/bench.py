@@ -48,7 +48,7 @@ class Bench:
         self._learned: tuple[str, ...] = ()
         self.keeps_order = False
         """Warm the operations of a run, and of a resume, were seen in the order of a fresh one."""
-        self._known = KnownChecks()
+        self.known_checks = KnownChecks()
         self._reuses_checks = False
         self.asked: tuple[StoreRequest, ...] = ()
         """What the last command asked of the object store."""
@@ -235,7 +235,7 @@ class Bench:
 
     def check(self, deadline_s: float) -> Execution:
         if self._reuses_checks and not self.options.allow_outside:
-            return self._known.made(
+            return self.known_checks.made(
                 self.state, lambda: self._check_made(deadline_s), warm=self._warm
             )
         return self._check_made(deadline_s)
@@ -308,7 +308,7 @@ class Bench:
         self.fell_back = self.fell_back or result.fresh_because
         self.asked = result.requests
         if request.filtered:
-            self._known.note(result)
+            self.known_checks.note(result)
         return result
 
     def expanded(self, command: Command) -> Command:

@@ -25,7 +25,8 @@ class KnownChecks:
 
     def __init__(self) -> None:
         self._known: dict[tuple[bytes, bool], Execution] = {}
-        self._enclosed = True
+        self.encloses = True
+        """The job has kept to what is recorded so far."""
         self._looks = 0
         self._spent_s = 0.0
         self._saved_s = 0.0
@@ -33,7 +34,7 @@ class KnownChecks:
     def note(self, result: Result) -> None:
         """An execution of the job under the filter: does it keep to what is recorded?"""
         if result.reaches_out or result.created_outside:
-            self._enclosed = False
+            self.encloses = False
 
     def made(
         self, look: Callable[[], State], check: Callable[[], Execution], *, warm: bool
@@ -59,6 +60,6 @@ class KnownChecks:
 
     @property
     def _pays(self) -> bool:
-        if not self._enclosed:
+        if not self.encloses:
             return False
         return self._looks < _TRIED_FIRST or self._saved_s > self._spent_s
