@@ -77,12 +77,7 @@ class Examiner:
             )
         )
         with logbook:
-            run = ControlRun(
-                reference=control.reference,
-                unreadable=control.unreadable,
-                notes=control.notes,
-                encloses=self._bench.known_checks.encloses,
-            )
+            run = ControlRun.of(control, encloses=self._bench.known_checks.encloses)
             logbook.keep(CONTROL, run)
             return self._examined(control, logbook)
 
@@ -270,6 +265,10 @@ class Examiner:
         operations = source.operations
         self._keeper.evidence(evidence)
         self._keeper.operations(operations)
+        assert self._logbook is not None
+        # Before any of their recordings goes: killed from here on, a failure that was not confirmed
+        # could not be replayed. Then they are explored again.
+        self._logbook.forget(SECOND_CRASHES)
         failed = (one.finding.point for verdict in verdicts.values() for one in verdict.failures)
         keep_needed(self._keeper.resumes, failed)
         self._keeper.objects()

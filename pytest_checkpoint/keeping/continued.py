@@ -38,6 +38,15 @@ class ControlRun:
     encloses: bool = True
     """It kept to what is recorded: what a check has said of a state may stand for another."""
 
+    @classmethod
+    def of(cls, control: Control, *, encloses: bool) -> ControlRun:
+        return cls(
+            reference=control.reference,
+            unreadable=control.unreadable,
+            notes=control.notes,
+            encloses=encloses,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptWreck:
