@@ -20,9 +20,15 @@ JOB: Final = "job"
 """What it returns does not matter."""
 VALUE: Final = "value"
 """What it returns is all that stands on standard output, in canonical form."""
+RESULT: Final = "result"
+"""As a value, and there has to be one: a function that only prints it has said nothing."""
 TRIAL: Final = "trial"
 """How it ended is told at the end of standard output, after :data:`OUTCOME`."""
 OUTCOME: Final = "\x1echeckpoint-outcome "
+_NO_RESULT: Final = (
+    "{name}: it returned nothing: what it returns is the result, and what it prints does not "
+    "count; return the result (or True, where it raises if the result is wrong)"
+)
 
 
 def call(plan: Mapping[str, Any], workspace: str, process: int) -> None:
@@ -30,12 +36,15 @@ def call(plan: Mapping[str, Any], workspace: str, process: int) -> None:
 
     ``process``: a child that the function forks, and that comes back from it, tells nothing.
     """
-    with _printing_elsewhere(asked=plan["as"] == VALUE) as output:
+    is_asked = plan["as"] in (VALUE, RESULT)
+    with _printing_elsewhere(asked=is_asked) as output:
         if plan["as"] == TRIAL:
             _try(partial(_called, plan, workspace), process)
             return
         value = _called(plan, workspace)
-        if plan["as"] == VALUE and os.getpid() == process:
+        if value is None and plan["as"] == RESULT:
+            sys.exit(_NO_RESULT.format(name=plan["name"]))
+        if is_asked and os.getpid() == process:
             _tell(output, _canonical(plan["name"], value) + "\n")
 
 

@@ -74,7 +74,10 @@ class Reference:
 
 
 def reference_of(what: str, function: object) -> Reference:
-    """``what`` begins the :class:`UserError` of a function that no other process could find."""
+    """``what`` begins the :class:`UserError` of a function that no other process could find.
+
+    Or that could not be called there, or would do nothing when it is.
+    """
     arguments: Sequence[object] = ()
     named: dict[str, object] = {}
     inner = function
@@ -92,12 +95,15 @@ def reference_of(what: str, function: object) -> Reference:
     file = space.get("__file__")
     if found != inner or not isinstance(file, str):
         raise UserError(f"{what}: {name} is not what its module has under that name; {_WAY_OUT}")
+    encoded = encode(f"{what}: an argument of {name}", list(arguments))
+    encoded_named = encode(f"{what}: an argument of {name}", dict(named))
+    _require_fit(f"{what}: {name}", inner, arguments, named)
     return Reference(
         file=Path(file).absolute(),
         module=str(space["__name__"]),
         name=name,
-        arguments=encode(f"{what}: an argument of {name}", list(arguments)),
-        named=encode(f"{what}: an argument of {name}", dict(named)),
+        arguments=encoded,
+        named=encoded_named,
         line=getattr(getattr(original, "__code__", None), "co_firstlineno", 0),
     )
 
@@ -126,6 +132,33 @@ def _space(function: object) -> dict[str, Any]:
     if isinstance(space, dict):
         return space
     return dict(vars(sys.modules.get(str(getattr(function, "__module__", "")), _NOWHERE)))
+
+
+def _require_fit(
+    who: str, function: Callable[..., object], arguments: Sequence[object], named: dict[str, object]
+) -> None:
+    """It takes what it will be given, and a call of it runs it."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UserError(
+            f"{who} is async: a call of it runs nothing; give a function that takes the workspace "
+            "and runs it, by asyncio.run say"
+        )
+    if inspect.isgeneratorfunction(function):
+        raise UserError(f"{who} has a yield in it: a call of it runs nothing; give a function")
+    try:
+        signature = inspect.signature(function, follow_wrapped=False)
+    except ValueError:  # one in C that does not tell what it takes
+        return
+    try:
+        signature.bind(*arguments, WORKSPACE, **named)
+    except TypeError as error:
+        given = (
+            "after what functools.partial gives it" if arguments or named else "and nothing else"
+        )
+        raise UserError(
+            f"{who} is called with the workspace, a pathlib.Path, {given}: {error}; "
+            "functools.partial can give it further arguments, which come first"
+        ) from None
 
 
 def _name(what: str, function: Callable[..., object]) -> str:

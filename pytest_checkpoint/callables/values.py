@@ -38,9 +38,9 @@ def encode(what: str, value: object) -> Any:
             _HELD: [[encode(what, key), encode(what, one)] for key, one in pairs],
         }
     raise UserError(
-        f"{what}: {value!r} is a {type(value).__name__}, and cannot be handed to another process: "
-        "numbers, strings, bytes, paths, None, and lists, tuples and dicts of these can; make "
-        "the rest within the function"
+        f"{what}: {value!r} is of type {type(value).__name__}, and cannot be handed to another "
+        "process: numbers, strings, bytes, paths, None, and lists, tuples and dicts of these can; "
+        "make the rest within the function"
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_checkpoint.api import CallableSubject, CommandSubject
-from pytest_checkpoint.callables.calling import JOB, VALUE
+from pytest_checkpoint.callables.calling import JOB, RESULT, VALUE
 from pytest_checkpoint.callables.reference import import_path, reference_of
 from pytest_checkpoint.subject import Command
 
@@ -19,7 +19,7 @@ def by_commands(who: str, given: CallableSubject) -> CommandSubject:
     told: dict[str, Any] = {
         one.name: getattr(given, one.name) for one in dataclasses.fields(CallableSubject)
     }
-    for name, called_as in (("run", JOB), ("resume", JOB), ("setup", JOB), ("check", VALUE)):
+    for name, called_as in (("run", JOB), ("resume", JOB), ("setup", JOB), ("check", RESULT)):
         function = told[name]
         if function is not None or name in ("run", "check"):
             told[name] = _command(f"{who}: {name}", function, called_as)

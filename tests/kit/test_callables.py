@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from pytest_checkpoint.callables.calling import JOB, OUTCOME, TRIAL, VALUE
+from pytest_checkpoint.callables.calling import JOB, OUTCOME, RESULT, TRIAL, VALUE
 from pytest_checkpoint.callables.canonical import NotCanonical, canonical
 from pytest_checkpoint.callables.loading import load
 from pytest_checkpoint.callables.reference import Reference, is_callable_command, reference_of
@@ -86,6 +86,12 @@ def test_a_job_and_its_value(tmp_path: Path) -> None:
     # What a check prints is no part of its result.
     done = called(save, VALUE, tmp_path)
     assert (done.stdout, done.stderr) == ('"result"\n', "said on the way\n")
+    assert called(save, RESULT, tmp_path).stdout == '"result"\n'
+    # One that returns nothing would say the same of any result.
+    done = called(takes_one, RESULT, tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("takes_one: it returned nothing: what it returns is the result")
+    assert called(takes_one, VALUE, tmp_path).stdout == "null\n"
 
 
 def test_further_arguments_come_first(tmp_path: Path) -> None:
@@ -129,6 +135,19 @@ def _local() -> Callable[..., object]:
     return save_here
 
 
+def takes_one(workspace: Path) -> None: ...
+
+
+def takes_nothing() -> None: ...
+
+
+async def waits(workspace: Path) -> None: ...
+
+
+def yields(workspace: Path) -> Iterator[int]:
+    yield 1
+
+
 def vanished(workspace: Path) -> None: ...
 
 
@@ -145,8 +164,18 @@ del vanished
         (taken, "run: vanished is not what its module has under that name"),
         (3, "run: 3 is no function: give one that takes the workspace"),
         (print, "run: print is not what its module has under that name"),
-        (partial(save_more, object), "run: an argument of save_more: <class 'object'> is a type"),
-        (partial(save_more, {1}), "run: an argument of save_more: {1} is a set, and cannot be"),
+        (
+            partial(save_more, object),
+            "run: an argument of save_more: <class 'object'> is of type type",
+        ),
+        (
+            partial(save_more, {1}),
+            "run: an argument of save_more: {1} is of type set, and cannot be",
+        ),
+        (save_more, "run: save_more is called with the workspace, a pathlib.Path, and nothing"),
+        (takes_nothing, "run: takes_nothing is called with the workspace, a pathlib.Path, and"),
+        (waits, "run: waits is async: a call of it runs nothing"),
+        (yields, "run: yields has a yield in it: a call of it runs nothing"),
     ],
 )
 def test_what_is_not(function: object, sentence: str) -> None:
@@ -158,7 +187,7 @@ def test_what_is_not(function: object, sentence: str) -> None:
 
 def test_too_much_for_a_command_line() -> None:
     with pytest.raises(UserError, match="save_more: what it is given is too long for a command"):
-        reference_of("run", partial(save_more, "x" * 200_000)).command(JOB)
+        reference_of("run", partial(save_more, "x" * 200_000, (), where=Path())).command(JOB)
 
 
 @pytest.fixture
