@@ -162,7 +162,11 @@ def _what_broke(contract: Contract, error: BaseException) -> str:
     while step is not None and step.tb_next is not None:
         step = step.tb_next
     where = ""
-    if step is not None:
+    judge = getattr(getattr(contract, "judge", None), "__code__", None)
+    if step is not None and judge is not None and step.tb_frame.f_code.co_filename == __file__:
+        # It was raised here: the judge could not be called, or gave what is none. It is named.
+        where = f" ({Path(judge.co_filename).name}:{judge.co_firstlineno})"
+    elif step is not None:
         where = f" ({Path(step.tb_frame.f_code.co_filename).name}:{step.tb_lineno})"
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -129,6 +130,10 @@ def odd_judge(experiment: Experiment, reference: Reference) -> Look:
     return cast("Look", [SILENT])
 
 
+def lone_judge(experiment: Experiment) -> Look:
+    return SILENT
+
+
 def textless_judge(experiment: Experiment, reference: Reference) -> Look:
     return replace(SILENT, seen=cast("str", None))
 
@@ -138,12 +143,16 @@ def textless_judge(experiment: Experiment, reference: Reference) -> Look:
     [
         (replace(CONTRACT, judge=bad_judge), "KeyError: 'total' (test_own.py:"),
         (
+            replace(CONTRACT, judge=cast("Callable[[Experiment, Reference], Look]", lone_judge)),
+            "TypeError: lone_judge() takes 1 positional argument but 2 were given (test_own.py:",
+        ),
+        (
             replace(CONTRACT, judge=odd_judge),
             "TypeError: it returned [Broken(",
         ),
         (
             replace(CONTRACT, judge=textless_judge),
-            "TypeError: seen of what it found is None, not a text (own.py:",
+            "TypeError: seen of what it found is None, not a text (test_own.py:",
         ),
     ],
 )
