@@ -153,7 +153,8 @@ def _inapplicable(evidence: Evidence, contract: Contract) -> str | None:
         return reason
     missing = contract.needs - _capabilities(evidence)
     if missing:
-        return f"the subject does not declare the capability {', '.join(sorted(missing))}"
+        noun = "capability" if len(missing) == 1 else "capabilities"
+        return f"the subject does not declare the {noun} {', '.join(sorted(missing))}"
     return None
 
 

@@ -180,6 +180,8 @@ def _footnotes(rows: Sequence[Row]) -> Iterator[str]:
     for shown in (Shown.NOT_APPLICABLE, Shown.INCONCLUSIVE):
         for (contracts, reason), subjects in _grouped(rows, shown).items():
             yield f"{str(shown).lower()}: {contracts} ({', '.join(subjects)}): {reason}"
+        if shown is Shown.NOT_APPLICABLE and any(row.shown == shown for row in rows):
+            yield "what a contract needs, and how to tell it: checkpoint-contracts explain CONTRACT"
     seen: set[tuple[str, str]] = set()
     for row in rows:
         for note in row.notes:

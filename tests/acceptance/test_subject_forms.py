@@ -242,7 +242,12 @@ def test_two_subjects_in_one_session(workplace: Workplace) -> None:
     assert session.ret == 1
     assert session.failed("one") == set()
     assert session.failed("two") == {RESUME_EQUALS}
-    assert {path.name for path in session.kept.iterdir()} == {".gitignore", ".sessions", "one", "two"}
+    assert {path.name for path in session.kept.iterdir()} == {
+        ".gitignore",
+        ".sessions",
+        "one",
+        "two",
+    }
     assert "2 subjects, 5 operations, 7 unique crash states explored" in session.lines
 
 

@@ -129,6 +129,10 @@ def test_3_a_capability_that_is_needed_and_not_declared() -> None:
         Outcome.NOT_APPLICABLE,
         "the subject does not declare the capability heartbeat",
     )
+    both = replace(EQUALS, needs=frozenset({"heartbeat", "s3"}))
+    assert (
+        outcome(FAILING, both)[1] == "the subject does not declare the capabilities heartbeat, s3"
+    )
     declared = replace(FAILING, capabilities=frozenset({"heartbeat"}))
     assert outcome(declared, contract)[0] is Outcome.FAILED
 

@@ -39,6 +39,7 @@ ROWS = [
 def test_plain_at_80_columns() -> None:
     text = render_matrix(ROWS, width=80, colour=False)
 
+    told = "what a contract needs, and how to tell it: checkpoint-contracts explain CONTRACT"
     assert [line.split() for line in text.splitlines()] == [
         ["subject", "contract", "verdict", "states"],
         ["etl", "state-never-corrupt", "FAILED", "(kill,", "torn)", "30/120"],
@@ -54,6 +55,7 @@ def test_plain_at_80_columns() -> None:
         [],
         ["not", "applicable:", "resume-skips-done", "(etl):", "no", "stage"],
         ["not", "applicable:", "state-never-corrupt", "(other):", "no", "stage"],
+        told.split(),
         ["note:", "etl:", "workspace", "under", "/dev/shm"],
         ["2", "subjects,", "120", "operations,", "240", "unique", "crash", "states", "explored"],
     ]
@@ -96,6 +98,7 @@ def test_an_unexamined_subject_counts_nothing() -> None:
     text = render_matrix([unexamined], width=80, colour=False)
 
     assert "inconclusive: c (etl): no seccomp here" in text
+    assert "explain" not in text
     assert "0 subjects, 0 operations, 0 unique crash states explored" in text
 
 
