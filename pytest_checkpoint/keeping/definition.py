@@ -32,6 +32,8 @@ _MAY_DIFFER: Final = frozenset(
     {"rootdir", "time_budget_s", "keep_bytes", "session", "continues", "catalogue"}
 )
 """Options that decide how long, not what; of the catalogue, what decides it is looked at apart."""
+_IN_WORDS: Final = {"contracts": "the choice of contracts (-k, -m, SUBJECT::CONTRACT)"}
+"""Of what is none of the options on the command line."""
 _LARGEST: Final = 64 << 20
 """Of a larger file its size and time are compared."""
 
@@ -44,7 +46,8 @@ def definition_of(subject: Subject, options: Options) -> Mapping[str, str]:
             parts[f"the subject's {field.name}"] = _digest(_plain(getattr(subject, field.name)))
     for field in dataclasses.fields(options):
         if field.name not in _MAY_DIFFER:
-            parts[f"the option {field.name}"] = _digest(_plain(getattr(options, field.name)))
+            name = _IN_WORDS.get(field.name, f"the option {field.name}")
+            parts[name] = _digest(_plain(getattr(options, field.name)))
     for contract in options.catalogue.values():
         if is_own(contract):  # the kit's are among its files; what is judged anew may differ
             kinds: object = getattr(contract, "kinds", ())

@@ -13,6 +13,7 @@ from pytest_checkpoint.session.arguments import Arguments, is_file
 from pytest_checkpoint.session.catalogue import catalogue_of, require_none_came_late
 from pytest_checkpoint.session.foreign import subjects_of_hooks
 from pytest_checkpoint.session.items import ContractItem, Findings, Settles, SubjectNode
+from pytest_checkpoint.session.near import meant
 from pytest_checkpoint.session.registration import Declaration
 from pytest_checkpoint.session.settings import Settings
 from pytest_checkpoint.session.suggestion import how_to_name_one
@@ -144,8 +145,13 @@ class SubjectCollection:
             if (subject, contract) not in existing
         ]
         if missing:
-            ids = "\n".join(f"    {item.nodeid}" for item in items)
-            raise UserError(f"nothing matches {', '.join(missing)}; there are:\n{ids}")
+            ids = [item.nodeid for item in items]
+            told = "".join(f"\n    {one}" for one in ids)
+            hint = meant(missing[0], ids).removeprefix("; ")
+            raise UserError(
+                f"nothing matches {', '.join(missing)}; there are:{told}"
+                + (f"\n{hint}" if hint else "")
+            )
         return [item for item in items if (item.subject.name, item.contract.id) in wanted]
 
 

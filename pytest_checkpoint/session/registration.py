@@ -16,6 +16,7 @@ from pytest_checkpoint.api import CallableSubject, CommandSubject, Mark
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.marking import SUBJECT_ATTRIBUTE
 from pytest_checkpoint.session import buckets, callables, commands, heartbeats, stagings
+from pytest_checkpoint.session.near import meant
 from pytest_checkpoint.subject import Subject
 
 KNOWN_CAPABILITIES = (
@@ -241,6 +242,7 @@ def _capabilities(
     if unknown:
         raise UserError(
             f"{who}: unknown capability {', '.join(unknown)}; there are: {', '.join(known)}"
+            + meant(unknown[0], known)
         )
     if VARIANTS in names and not changed:
         raise UserError(
@@ -258,6 +260,7 @@ def _reasons(what: str, given: object, ids: Collection[str]) -> dict[str, str]:
         if not isinstance(contract, str) or contract not in ids:
             raise UserError(
                 f"{what}: unknown contract {contract!r}; there are: {', '.join(sorted(ids))}"
+                + meant(str(contract), ids)
             )
         if not isinstance(reason, str) or not reason.strip():
             raise UserError(f"{what}: give a reason for {contract}, not {reason!r}")

@@ -12,6 +12,7 @@ import pytest
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.session import command_line
 from pytest_checkpoint.session.given import all_given
+from pytest_checkpoint.session.near import meant
 
 _OPTION = "--checkpoint-replay"
 _CONTINUE = "--checkpoint-continue"
@@ -45,7 +46,7 @@ class ReplayTarget:
         if match["contract"] not in ids:
             raise UserError(
                 f"{_OPTION} {text!r}: there is no contract {match['contract']!r}; there are: "
-                f"{', '.join(sorted(ids))}"
+                f"{', '.join(sorted(ids))}{meant(match['contract'], ids)}"
             )
         return cls(match["subject"], match["contract"], match["point"])
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 from pytest_checkpoint.api import (
@@ -19,6 +18,7 @@ from pytest_checkpoint.api import (
     Staging,
 )
 from pytest_checkpoint.errors import UserError
+from pytest_checkpoint.session.near import meant
 from pytest_checkpoint.session.registration import KNOWN_CAPABILITIES
 
 
@@ -51,8 +51,7 @@ def unknown_key(where: str, key: str, keys: Sequence[str]) -> str:
     if key in KNOWN_CAPABILITIES:
         hint = f"; it is a capability: capabilities = [{key!r}]"
     else:
-        near = get_close_matches(key.replace("-", "_"), keys, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = meant(key.replace("-", "_"), keys)
     return f"{where}: there is no key {key!r}{hint} (the keys are: {', '.join(keys)})"
 
 

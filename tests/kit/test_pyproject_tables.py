@@ -156,7 +156,8 @@ KEYS_OF_A_SUBJECT = f"(the keys are: {', '.join(KEYS)})"
         ("resume = 3", "resume must be a string or a list of strings, not 3"),
         ("outputs = '*.json'", "outputs must be a list of strings, not '*.json'"),
         ("resume_attempts = 0", "resume_attempts must be 1 or more, not 0"),
-        ("capabilities = ['stagess']", "unknown capability stagess; there are: "),
+        ("capabilities = ['stagess']", "variants; did you mean 'stages'?"),
+        ("expected_failures = {resume-kepes-work = 'x'}", "; did you mean 'resume-keeps-work'?"),
         ("not_applicable = {nonsense = 'x'}", "not_applicable: unknown contract 'nonsense'; "),
         ("not_applicable = 'x'", "not_applicable must map contract ids to reasons, not be 'x'"),
         (

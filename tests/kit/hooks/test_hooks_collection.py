@@ -113,6 +113,8 @@ def test_an_id_that_matches_nothing_lists_what_exists(project: Project) -> None:
         [
             "ERROR: nothing matches etl::state-never-corrupted; there are:",
             "    etl::resume-equals-uninterrupted",
+            "*",
+            "did you mean 'etl::state-never-corrupt'?",
         ]
     )
 

@@ -109,7 +109,9 @@ def test_what_matters_of_the_options(subject: Subject, field: str) -> None:
     value = {**CHANGED, **SAME_OPTIONS}[field]
     other = dataclasses.replace(OPTIONS, **{field: value})
     before, now = (definition_of(subject, one) for one in (OPTIONS, other))
-    assert differences(before, now) == [f"the option {field}"] * (field in CHANGED)
+    words = {"contracts": "the choice of contracts (-k, -m, SUBJECT::CONTRACT)"}
+    part = words.get(field, f"the option {field}")
+    assert differences(before, now) == [part] * (field in CHANGED)
 
 
 def with_own(**fields: Any) -> Options:
