@@ -12,6 +12,7 @@ import pytest
 from pytest_checkpoint import examiner
 from pytest_checkpoint.examination import Examination
 from pytest_checkpoint.examiner import Examiner
+from pytest_checkpoint.keeping.keep import Keeper
 from pytest_checkpoint.keeping.logbook import KeptLogbook
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.control import Control
@@ -42,7 +43,7 @@ def an_examiner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...
         evidence=lambda evidence: None,
         operations=lambda operations: None,
     )
-    monkeypatch.setattr(examiner.Keeper, "of", lambda *_: keeper)
+    monkeypatch.setattr(Keeper, "of", lambda *_: keeper)
     monkeypatch.setattr(examiner, "control_run", lambda *_: CONTROL_RUN)
 
     def made(checks: KnownChecks) -> Examiner:

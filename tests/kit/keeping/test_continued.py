@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -172,10 +173,11 @@ def test_what_another_pytest_has_begun_anew_is_not_gone_on_with(
     recorded(folder, 2)
     continued = found(options)
     continued.require_as_it_was()
-    for begin in (
+    begins: list[Callable[[], object]] = [
         lambda: KeptLogbook(folder).begin(Begun(session="t", subject="job", definition=DEFINITION)),
         lambda: Keeper(folder=folder, cap_bytes=0).begin(),
-    ):
+    ]
+    for begin in begins:
         begin()
         with pytest.raises(HarnessError, match="another pytest judges it, and began it anew"):
             continued.require_as_it_was()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -166,7 +167,11 @@ def test_an_experiment_keeps_its_lone_surrogates(tmp_path: Path, logbook: KeptLo
 
 def test_where_there_is_no_room_that_is_a_sentence(tmp_path: Path, logbook: KeptLogbook) -> None:
     (tmp_path / f"{LOGBOOK}.new").mkdir()
-    for write in (lambda: logbook.begin(BEGUN), lambda: logbook.finish("notes", Notes())):
+    writes: list[Callable[[], object]] = [
+        lambda: logbook.begin(BEGUN),
+        lambda: logbook.finish("notes", Notes()),
+    ]
+    for write in writes:
         with pytest.raises(HarnessError, match=r"what was judged cannot be written to .*make room"):
             write()
     assert begun_in(tmp_path) == BEGUN
