@@ -31,7 +31,7 @@ from pytest_checkpoint.phases.further import (
 from pytest_checkpoint.phases.logbook import Notes, once
 from pytest_checkpoint.phases.replays import Replays
 from pytest_checkpoint.phases.selfcheck import self_check
-from pytest_checkpoint.phases.trying import NOTHING_TRIED, TRIALS_ENDED, Tried, try_all
+from pytest_checkpoint.phases.trying import NOTHING_TRIED, TRIALS_ENDED, Tried, start_fresh, try_all
 from pytest_checkpoint.phases.warm import COLD, Warmth, doubt, try_warm
 from pytest_checkpoint.record.client import SlotClient
 from pytest_checkpoint.states.order import Plan, plan
@@ -116,7 +116,7 @@ class Examiner:
         if left and not logbook.count(ENDED):
             self._progress.estimate(self._estimate(control, left, warmth))
         replays = Replays(self._bench, control, source, self._progress)
-        evidence = self._explored(control, source, planned, tried, replays, warmth)
+        evidence = self._explored(control, source, planned, kinds, tried, replays, warmth)
         return self._judged(evidence, source, replays)
 
     @property
@@ -157,8 +157,19 @@ class Examiner:
                     lambda: Notes(tuple(left_behind(self._bench, control, source))),
                 )
             self._notes += left.texts
+        return self._trials(control, source, kinds, warmth)
+
+    def _trials(
+        self,
+        control: Control,
+        source: StateSource,
+        kinds: frozenset[TrialKind],
+        warmth: Warmth,
+    ) -> Tried:
         if not kinds:
             return NOTHING_TRIED
+        assert self._logbook is not None
+        logbook = self._logbook
 
         def try_them() -> Tried:
             return try_all(
@@ -181,6 +192,7 @@ class Examiner:
         control: Control,
         source: StateSource,
         planned: Plan,
+        kinds: frozenset[TrialKind],
         tried: Tried,
         replays: Replays,
         warmth: Warmth,
@@ -203,6 +215,12 @@ class Examiner:
             evidence = replays.added_to(tried.added_to(evidence), contracts_of(self._options))
             return seen, evidence, notes
 
+        def try_again() -> Tried:
+            """What started warm there is as doubtful as what was explored."""
+            start_fresh(logbook, Notes(()))
+            self._notes = [note for note in self._notes if note not in tried.notes]
+            return self._trials(control, source, kinds, COLD)
+
         doubted = logbook.recall(_DOUBTED, Notes)
         if doubted is None:
             exploration, evidence, notes = explored(warmth)
@@ -219,6 +237,7 @@ class Examiner:
             doubted = Notes((note,))
             # In this order: a kill between the two leaves nothing that started warm to be believed.
             logbook.forget(EXPLORED, ENDED, SECOND_CRASHES, DAMAGES)
+            tried = try_again()
             logbook.keep(_DOUBTED, doubted)
         _, evidence, notes = explored(COLD)
         self._notes += (*doubted.texts, *notes)

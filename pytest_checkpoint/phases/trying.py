@@ -102,10 +102,7 @@ def try_all(
             f"process ({doubt})"
         )
         notes = (note,)
-        # In this order: a kill between the two leaves nothing that started warm to be believed.
-        may_be_warm = (*FAULTS_TRIED, *filter(is_one_by_one, ALONE_TRIED))
-        logbook.forget(*(f"{TRIED}{kind} " for kind in may_be_warm))
-        logbook.keep(_DOUBTED, Notes(notes))
+        start_fresh(logbook, Notes(notes))
         if not options.exhaustive:
             deadline = time.monotonic() + options.time_budget_s
         faults = FaultTrials(bench, control, source, kinds, warm=False, logbook=logbook)
@@ -127,6 +124,14 @@ def try_all(
         room=faults.room,
         notes=(*notes, *faults.notes, *alone.notes),
     )
+
+
+def start_fresh(logbook: Logbook, why: Notes) -> None:
+    """No trial starts warm from now on, and what those showed that did is not believed."""
+    may_be_warm = (*FAULTS_TRIED, *filter(is_one_by_one, ALONE_TRIED))
+    # In this order: a kill between the two leaves nothing that started warm to be believed.
+    logbook.forget(TRIALS_ENDED, *(f"{TRIED}{kind} " for kind in may_be_warm))
+    logbook.keep(_DOUBTED, why)
 
 
 def _shown(

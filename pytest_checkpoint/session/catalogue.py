@@ -163,3 +163,6 @@ def _complaints_about_faults(contract: Contract) -> Iterator[str]:
         )
     elif contract.explores and not contract.faults:
         yield "explores, and looks at no fault: name one, as in frozenset({Fault.KILL})"
+    elif explored and not contract.explores:
+        # It would pass where nothing at all was explored.
+        yield "looks at crashes and does not explore them: say explores = True, or leave faults out"

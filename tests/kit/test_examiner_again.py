@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from checkpoint_contracts.trial import TrialKind
 from pytest_checkpoint import examiner
 from pytest_checkpoint.examination import Examination
 from pytest_checkpoint.examiner import Examiner
@@ -19,6 +21,9 @@ from pytest_checkpoint.phases.control import Control
 from pytest_checkpoint.phases.explore import NOTHING_EXPLORED, Exploration
 from pytest_checkpoint.phases.further import DAMAGES, SECOND_CRASHES
 from pytest_checkpoint.phases.known_checks import KnownChecks
+from pytest_checkpoint.phases.logbook import TRIED
+from pytest_checkpoint.phases.trying import TRIALS_ENDED, Tried
+from pytest_checkpoint.phases.warm import Warmth
 from pytest_checkpoint.report.progress import SilentProgress
 from pytest_checkpoint.subject import Subject
 from tests.contracts.builders import SOUND, seen, undisturbed
@@ -29,6 +34,8 @@ SUBJECT = Subject(
 CONTROL_RUN: Any = SimpleNamespace(reference=undisturbed(), unreadable=(), notes=())
 SOURCE: Any = SimpleNamespace(operations=())
 REPLAYS: Any = None
+PLANNED: Any = None
+POINT = SOUND[0].point
 
 
 @pytest.fixture
@@ -47,7 +54,7 @@ def an_examiner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...
     monkeypatch.setattr(examiner, "control_run", lambda *_: CONTROL_RUN)
 
     def made(checks: KnownChecks) -> Examiner:
-        bench = SimpleNamespace(known_checks=checks)
+        bench = SimpleNamespace(known_checks=checks, fell_back="")
         monkeypatch.setattr(examiner, "Bench", lambda *_: bench)
         client: Any = SimpleNamespace(workspace=tmp_path)
         return Examiner(SUBJECT, Options(rootdir=tmp_path), SilentProgress(), client)
@@ -93,3 +100,39 @@ def test_killed_when_recordings_of_resumes_go_their_crashes_are_explored_again(
     left = KeptLogbook(tmp_path)
     assert left.recall(SECOND_CRASHES, Exploration) is None
     assert left.recall(DAMAGES, Exploration) == NOTHING_EXPLORED
+
+
+def test_where_exploring_doubts_warm_starts_trials_are_made_again_fresh(
+    monkeypatch: pytest.MonkeyPatch, an_examiner: Callable[..., Examiner], tmp_path: Path
+) -> None:
+    """One that passed warm may have passed for that alone."""
+    explored = iter([dataclasses.replace(NOTHING_EXPLORED, unlike=POINT), NOTHING_EXPLORED])
+    monkeypatch.setattr(examiner, "explore", lambda *_, **__: next(explored))
+    monkeypatch.setattr(examiner, "with_further", lambda _bench, _control, _source, seen, *_: seen)
+    starts: list[bool] = []
+
+    def try_all(*_: object, warm: bool, **__: object) -> Tried:
+        starts.append(warm)
+        return Tried(trials=(), coverage={}, variants=(), notes=("seen fresh",))
+
+    monkeypatch.setattr(examiner, "try_all", try_all)
+    one = an_examiner(KnownChecks())
+    control: Any = SimpleNamespace(reference=undisturbed(), deadlines=None)
+    replays: Any = SimpleNamespace(added_to=lambda evidence, _: evidence)
+    warm_one = f"{TRIED}{TrialKind.NO_SPACE} point"
+    tried = Tried(trials=(), coverage={}, variants=(), notes=("seen warm",))
+    with KeptLogbook(tmp_path) as logbook:
+        one._logbook, one._known = logbook, seen(*SOUND)
+        one._notes += tried.notes
+        logbook.keep(warm_one, NOTHING_EXPLORED)
+        logbook.keep(TRIALS_ENDED, tried)
+        kinds = frozenset({TrialKind.NO_SPACE})
+        one._explored(control, SOURCE, PLANNED, kinds, tried, replays, Warmth(on=True, notes=()))
+
+        assert starts == [False]
+        assert logbook.recall(warm_one, Exploration) is None
+        again = logbook.recall(TRIALS_ENDED, Tried)
+        assert again is not None
+        assert again.notes == ("seen fresh",)
+    assert "seen warm" not in one._notes
+    assert "seen fresh" in one._notes

@@ -100,6 +100,10 @@ from checkpoint_contracts.tried import TrialContract, TrialKind
 def changed(**fields):
     return [dataclasses.replace(says_where, **fields)]
 
+def idle():
+    kind = type("Idle", (type(says_where),), {"explores": False})
+    return [kind(id="odd", promise="it holds", judge=print)]
+
 def tried(*kinds):
     return [TrialContract(id="odd", promise="it holds", explanation="", kinds=kinds,
         needs=frozenset(), look=print)]
@@ -123,6 +127,9 @@ MISTAKES = {
     ),
     "changed(faults=frozenset({Fault.NO_SPACE}))": (
         "looks at no-space: without trials (a TrialContract) there are only kill, power-loss, torn"
+    ),
+    "idle()": (
+        "looks at crashes and does not explore them: say explores = True, or leave faults out"
     ),
     "[says_where, says_where]": (
         "the id 'resume-says-where' is another one's already: give the contract another"
