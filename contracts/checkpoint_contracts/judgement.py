@@ -26,35 +26,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from types import MappingProxyType
-from typing import Final
 
+from checkpoint_contracts.beforehand import decided_beforehand
 from checkpoint_contracts.catalogue import CATALOGUE
 from checkpoint_contracts.contract import Contract
-from checkpoint_contracts.evidence import RESTORED, Coverage, CrashPoint, Evidence, Fault
-from checkpoint_contracts.inputs import STAGE_INPUTS, inputs
+from checkpoint_contracts.evidence import CrashPoint, Evidence, Fault
+from checkpoint_contracts.gaps import MAY_HAVE_NO_STATES, gaps_of, has_no_states
 from checkpoint_contracts.own import asked, judged
 from checkpoint_contracts.replay import Cause, Holding, Standing, faults_judged, hold, next_replays
-from checkpoint_contracts.resume_contracts import STAGES
 from checkpoint_contracts.settle import SlowEnd
-from checkpoint_contracts.stages import stage_names
-from checkpoint_contracts.table import contracts_broken, gap
+from checkpoint_contracts.table import contracts_broken
 from checkpoint_contracts.trial import TrialKind
 from checkpoint_contracts.tried import TrialContract
 from checkpoint_contracts.verdict import Failure, Outcome, Verdict
-from checkpoint_contracts.whole_outputs import OUTPUTS
-from checkpoint_contracts.wording import counted, ending
-
-_MAY_HAVE_NO_STATES: Final[Mapping[Fault, str]] = MappingProxyType(
-    {
-        Fault.TORN: "no write can be cut",
-        Fault.POWER_LOSS: "what it may leave, a kill leaves too",
-    }
-)
-"""Of these an undisturbed run may have none at all, and why."""
-
-_SAYS_ITSELF: Final = frozenset({Fault.SECOND_CRASH, Fault.DAMAGE})
-"""Of these the contract itself says what it means that there are no states."""
+from checkpoint_contracts.wording import and_more, counted, fault_words, in_order
 
 
 def replays_needed(
@@ -76,7 +61,7 @@ def replays_needed(
 
 
 def _replays(evidence: Evidence, contract: Contract) -> tuple[CrashPoint, ...]:
-    if _without_experiments(evidence, contract) is not None:
+    if decided_beforehand(evidence, contract) is not None:
         return ()
     return next_replays(evidence, contract)
 
@@ -97,13 +82,13 @@ def judge(evidence: Evidence, contract: Contract) -> Verdict:
 
 
 def _judge(evidence: Evidence, contract: Contract) -> Verdict:
-    decided = _without_experiments(evidence, contract)
+    decided = decided_beforehand(evidence, contract)
     if decided is not None:
         outcome, reason = decided
         return _verdict(evidence, contract, outcome, reason)
     holding = hold(evidence, contract)
     confirmed = holding.standing(Standing.CONFIRMED)
-    gaps = _gaps(evidence, contract, holding)
+    gaps = gaps_of(evidence, contract, holding)
     notes = _notes(evidence, contract, holding)
     if confirmed:
         failures = tuple(_failure(evidence, cause, holding.slow) for cause in confirmed)
@@ -111,12 +96,12 @@ def _judge(evidence: Evidence, contract: Contract) -> Verdict:
             evidence,
             contract,
             Outcome.FAILED,
-            failures[0].finding.headline + _more(len(failures) - 1, "cause"),
+            failures[0].finding.headline + and_more(len(failures) - 1, "cause"),
             failures=failures,
             notes=(*gaps, *notes),
         )
     if gaps:
-        reason = gaps[0] + _more(len(gaps) - 1, "reason")
+        reason = gaps[0] + and_more(len(gaps) - 1, "reason")
         return _verdict(evidence, contract, Outcome.INCONCLUSIVE, reason, notes=(*gaps[1:], *notes))
     too_little = contract.too_little(holding.evidence)
     if too_little is not None:
@@ -124,128 +109,6 @@ def _judge(evidence: Evidence, contract: Contract) -> Verdict:
     explored, total = _states(evidence, contract)
     sampled = f"sampled {explored}/{total}" if explored < total else ""
     return _verdict(evidence, contract, Outcome.PASSED, sampled, notes=notes)
-
-
-def _without_experiments(evidence: Evidence, contract: Contract) -> tuple[Outcome, str] | None:
-    """Rules 1 to 4: what is decided before any experiment is looked at."""
-    if contract.id in evidence.not_applicable:
-        return Outcome.NOT_APPLICABLE, evidence.not_applicable[contract.id]
-    invalid = evidence.invalid or _reference_problem(evidence)
-    if invalid:
-        return Outcome.INCONCLUSIVE, invalid
-    reason = _inapplicable(evidence, contract)
-    if reason is not None:
-        return Outcome.NOT_APPLICABLE, reason
-    faults = faults_judged(evidence, contract)
-    if faults and faults <= evidence.unobservable.keys():
-        return Outcome.INCONCLUSIVE, " ".join(
-            dict.fromkeys(evidence.unobservable[fault] for fault in _ordered(faults))
-        )
-    return None
-
-
-def _inapplicable(evidence: Evidence, contract: Contract) -> str | None:
-    """Rule 3."""
-    if contract.faults and not faults_judged(evidence, contract):
-        return f"it needs the fault {_words(contract.faults)}, which was not asked for"
-    reason = contract.inapplicable(evidence)
-    if reason is not None:
-        return reason
-    missing = contract.needs - _capabilities(evidence)
-    if missing:
-        noun = "capability" if len(missing) == 1 else "capabilities"
-        return f"the subject does not declare the {noun} {', '.join(sorted(missing))}"
-    return None
-
-
-def _reference_problem(evidence: Evidence) -> str | None:
-    reference = evidence.reference
-    if reference is None:
-        return "there is no undisturbed run to hold the experiments against"
-    for name, execution in (
-        ("run", reference.run),
-        ("resume of the finished job", reference.finished_resume),
-        ("check", reference.check),
-    ):
-        if not execution.usable:
-            return f"undisturbed, the {name} says nothing: {execution.refusal or execution.problem}"
-        if not execution.succeeded:
-            return f"undisturbed, the {name} {ending(execution)}"
-    return None
-
-
-def _capabilities(evidence: Evidence) -> frozenset[str]:
-    """Declared, and inferred from what the undisturbed run showed."""
-    inferred: set[str] = set()
-    if evidence.reference is not None and stage_names(evidence.reference.events):
-        inferred.add(STAGES)
-    if evidence.reference is not None and any(True for _ in inputs(evidence.reference.events)):
-        inferred.add(STAGE_INPUTS)
-    if evidence.outputs:
-        inferred.add(OUTPUTS)
-    return evidence.capabilities | inferred
-
-
-def _gaps(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[str, ...]:
-    """Rule 6: why it would be inconclusive, were nothing confirmed; each sentence once."""
-    sentences: list[str] = []
-    for fault in _ordered(faults_judged(evidence, contract)):
-        if fault in evidence.unobservable:
-            sentences.append(evidence.unobservable[fault])
-        elif contract.explores and fault in RESTORED:
-            sentences += _unexplored(evidence, holding, fault)
-    if contract.explores:
-        sentences += filter(None, map(gap, holding.evidence.experiments))
-    sentences += contract.gaps(holding.evidence)
-    for cause in holding.standing(Standing.NOT_REPEATED):
-        sentences.append(
-            f"flaky subject: not seen again when it was replayed: {cause.chosen.headline}"
-        )
-    points = {cause.chosen.point for cause in holding.standing(Standing.NOT_REPEATED)}
-    for replay in holding.evidence.replays:
-        sentence = gap(replay)
-        if sentence is not None and replay.point in points:
-            sentences.append(sentence)
-    for cause in holding.standing(Standing.TO_REPLAY):
-        sentences.append(f"seen once and not yet replayed: {cause.chosen.headline}")
-    return tuple(dict.fromkeys(sentences))
-
-
-def _unexplored(evidence: Evidence, holding: Holding, fault: Fault) -> list[str]:
-    """What was not explored of one fault."""
-    coverage = evidence.coverage.get(fault)
-    if coverage is None:
-        return [f"how much of the fault {fault} was explored is not known"]
-    sentences: list[str] = []
-    nothing_to_explore = (fault in _SAYS_ITSELF and coverage.unique == 0) or (
-        _has_no_states(coverage, fault) and _others_explored(evidence, holding, fault)
-    )
-    explored = any(one.point.fault is fault for one in holding.evidence.experiments)
-    if not explored and not nothing_to_explore:
-        sentences.append(f"no state of the fault {fault} was explored")
-    if coverage.unreached:
-        sentences.append(
-            f"the budget ended too early: not covered is {coverage.unreached[0]}"
-            + _more(len(coverage.unreached) - 1, "operation")
-            + "; --checkpoint-time-budget and --checkpoint-max-states give it more"
-        )
-    if coverage.known_hangs:
-        sentences.append(
-            f"not explored: {counted(len(coverage.known_hangs), 'state')} (known hang at "
-            f"{coverage.known_hangs[0].operation}); --checkpoint-deadline gives a resume more time"
-        )
-    return sentences
-
-
-def _has_no_states(coverage: Coverage, fault: Fault) -> bool:
-    return fault in _MAY_HAVE_NO_STATES and coverage.unique == 0
-
-
-def _others_explored(evidence: Evidence, holding: Holding, fault: Fault) -> bool:
-    """Whether it was judged all the same: by its other faults, or by the kills that leave these."""
-    if fault is Fault.POWER_LOSS:
-        return any(one.point.fault is Fault.KILL for one in evidence.experiments)
-    return bool(holding.evidence.experiments)
 
 
 def _failure(evidence: Evidence, cause: Cause, slow: Iterable[SlowEnd]) -> Failure:
@@ -266,11 +129,11 @@ def _notes(evidence: Evidence, contract: Contract, holding: Holding) -> tuple[st
     notes = list(contract.notes(holding.evidence))
     left_out = contract.faults - evidence.faults
     if left_out:
-        notes.append(f"the fault {_words(left_out)} was not asked for")
-    for fault in _ordered(faults_judged(evidence, contract)):
+        notes.append(f"the fault {fault_words(left_out)} was not asked for")
+    for fault in in_order(faults_judged(evidence, contract)):
         coverage = evidence.coverage.get(fault)
-        if contract.explores and coverage is not None and _has_no_states(coverage, fault):
-            why = _MAY_HAVE_NO_STATES[fault]
+        if contract.explores and coverage is not None and has_no_states(coverage, fault):
+            why = MAY_HAVE_NO_STATES[fault]
             notes.append(f"the fault {fault} has no states of its own here: {why}")
     not_tried = holding.standing(Standing.NOT_TRIED)
     if not_tried:
@@ -310,7 +173,7 @@ def trials_wanted(
 
 
 def _kinds(evidence: Evidence, contract: Contract) -> tuple[TrialKind, ...]:
-    if isinstance(contract, TrialContract) and _without_experiments(evidence, contract) is None:
+    if isinstance(contract, TrialContract) and decided_beforehand(evidence, contract) is None:
         return contract.kinds_judged(evidence)
     return ()
 
@@ -350,25 +213,9 @@ def _verdict(
         failures=failures,
         faults_failed=tuple(
             fault.value
-            for fault in _ordered({one.finding.point.fault for one in failures} & contract.faults)
+            for fault in in_order({one.finding.point.fault for one in failures} & contract.faults)
         ),
         notes=notes,
         states_explored=explored,
         states_total=total,
     )
-
-
-def _ordered(faults: Iterable[Fault]) -> list[Fault]:
-    """In the order in which they are defined, so that nothing depends on a set's order."""
-    wanted = set(faults)
-    return [fault for fault in Fault if fault in wanted]
-
-
-def _words(faults: Iterable[Fault]) -> str:
-    return " or ".join(fault.value for fault in _ordered(faults))
-
-
-def _more(count: int, noun: str) -> str:
-    if count <= 0:
-        return ""
-    return f" (and {counted(count, f'more {noun}')})"

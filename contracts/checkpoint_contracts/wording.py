@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable
 from typing import Final
 
 from checkpoint_contracts.evidence import CrashPoint, Execution, Experiment, Fault, Reference
@@ -152,3 +153,19 @@ def differing(expected: str, seen: str) -> tuple[str, str]:
 def _window(text: str, start: int) -> str:
     shown = text[start : start + TEXT_LIMIT]
     return ("… " if start else "") + shown + (" …" if start + TEXT_LIMIT < len(text) else "")
+
+
+def in_order(faults: Iterable[Fault]) -> list[Fault]:
+    """In the order in which they are defined, so that nothing depends on a set's order."""
+    wanted = set(faults)
+    return [fault for fault in Fault if fault in wanted]
+
+
+def fault_words(faults: Iterable[Fault]) -> str:
+    return " or ".join(fault.value for fault in in_order(faults))
+
+
+def and_more(count: int, noun: str) -> str:
+    if count <= 0:
+        return ""
+    return f" (and {counted(count, f'more {noun}')})"
