@@ -5,28 +5,30 @@ Imported at every start of pytest, so it imports nothing but the standard librar
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 import pytest
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
 MASTER = "--checkpoint-contracts"
 
-
-class Kind(enum.Enum):
-    VALUE = "value"
-    LIST = "list"
-    SWITCH = "switch"
+Kind = Literal["string", "linelist", "bool"]
+"""What an option takes: one value, one each time it is given, none. pytest's words for ini keys."""
 
 
-class Flag(NamedTuple):
+class Flag:
     """One option. Whether it was given shows in its value: every default is None, False or []."""
 
-    name: str
-    kind: Kind
-    metavar: str
-    help: str
+    # Not a dataclass: making one takes longer than all the rest of this module.
+    __slots__ = ("help", "kind", "metavar", "name")
+
+    def __init__(self, name: str, kind: Kind, metavar: str, text: str) -> None:
+        self.name: Final = name
+        self.kind: Final = kind
+        self.metavar: Final = metavar
+        self.help: Final = text
 
     @property
     def dest(self) -> str:
@@ -43,15 +45,15 @@ class Flag(NamedTuple):
 
 
 def _value(name: str, metavar: str, text: str) -> Flag:
-    return Flag(f"--checkpoint-{name}", Kind.VALUE, metavar, text)
+    return Flag(f"--checkpoint-{name}", "string", metavar, text)
 
 
 def _list(name: str, metavar: str, text: str) -> Flag:
-    return Flag(f"--checkpoint-{name}", Kind.LIST, metavar, f"{text} (repeatable)")
+    return Flag(f"--checkpoint-{name}", "linelist", metavar, f"{text} (repeatable)")
 
 
 def _switch(name: str, text: str) -> Flag:
-    return Flag(f"--checkpoint-{name}", Kind.SWITCH, "", text)
+    return Flag(f"--checkpoint-{name}", "bool", "", text)
 
 
 COMMAND_FORM: tuple[Flag, ...] = (
@@ -117,12 +119,6 @@ ONE_SESSION: tuple[Flag, ...] = (
 
 FLAGS: tuple[Flag, ...] = COMMAND_FORM + EXPLORATION + ONE_SESSION
 
-_KEY_TYPES: dict[Kind, Literal["string", "linelist", "bool"]] = {
-    Kind.VALUE: "string",
-    Kind.LIST: "linelist",
-    Kind.SWITCH: "bool",
-}
-
 
 def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup(
@@ -135,16 +131,16 @@ def add_options(parser: pytest.Parser) -> None:
         "resume, and say which promise broke",
     )
     for flag in FLAGS:
-        if flag.kind is Kind.SWITCH:
+        if flag.kind == "bool":
             group.addoption(flag.name, action="store_true", help=flag.help)
-        elif flag.kind is Kind.LIST:
+        elif flag.kind == "linelist":
             group.addoption(
                 flag.name, action="append", default=[], metavar=flag.metavar, help=flag.help
             )
         else:
             group.addoption(flag.name, metavar=flag.metavar, help=flag.help)
     for flag in EXPLORATION:
-        parser.addini(flag.key, f"{flag.name}, if it is not given", _KEY_TYPES[flag.kind], None)
+        parser.addini(flag.key, f"{flag.name}, if it is not given", flag.kind, None)
 
 
 def asked_for(config: pytest.Config) -> bool:
@@ -156,11 +152,11 @@ def given(config: pytest.Config, flags: Sequence[Flag] = FLAGS) -> Iterator[tupl
     """Those of ``flags`` on the command line, each with its raw values (a switch has none)."""
     for flag in flags:
         raw = config.getoption(flag.dest)
-        if flag.kind is Kind.SWITCH and raw:
+        if flag.kind == "bool" and raw:
             yield flag, []
-        elif flag.kind is Kind.LIST and raw:
+        elif flag.kind == "linelist" and raw:
             yield flag, list(raw)
-        elif flag.kind is Kind.VALUE and raw is not None:
+        elif flag.kind == "string" and raw is not None:
             yield flag, [raw]
 
 

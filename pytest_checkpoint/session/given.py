@@ -18,7 +18,7 @@ import pytest
 
 from pytest_checkpoint.errors import UserError
 from pytest_checkpoint.session import command_line
-from pytest_checkpoint.session.command_line import Flag, Kind
+from pytest_checkpoint.session.command_line import Flag
 
 _UNSAID = object()
 
@@ -54,7 +54,7 @@ def all_given(config: pytest.Config) -> Iterator[Given]:
 def _configured(config: pytest.Config, flag: Flag) -> Given | None:
     said = f"{flag.key} ({_source(config, flag)})"
     value = _value(config, flag, said)
-    if flag.kind is Kind.SWITCH:
+    if flag.kind == "bool":
         if value is not None and not isinstance(value, bool):
             raise UserError(f"{said} must be true or false, not {value!r}")
         return Given(flag, [], said) if value else None
@@ -76,7 +76,7 @@ def _texts(flag: Flag, said: str, value: object) -> list[str]:
     """Numbers as texts: whoever reads the option knows what it must be."""
     if value is None:
         return []
-    if flag.kind is Kind.LIST:
+    if flag.kind == "linelist":
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise UserError(f"{said} must be a list of strings, not {value!r}")
         return list(value)

@@ -61,7 +61,7 @@ def replay_command(config: pytest.Config, paths: Sequence[str], target: ReplayTa
     for given in all_given(config):
         if given.flag.name in (_OPTION, _CONTINUE):
             continue
-        if given.flag.kind is command_line.Kind.SWITCH:
+        if given.flag.kind == "bool":
             words.append(given.flag.name)
         for value in given.values:
             words += _option(given.flag.name, value)
