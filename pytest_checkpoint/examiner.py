@@ -11,7 +11,7 @@ from checkpoint_contracts.litter import CLEANS_UP
 from pytest_checkpoint.examination import Examination, Progress
 from pytest_checkpoint.groundwork import contracts_of, evidence_of, faults_of
 from pytest_checkpoint.interruption import Before, as_interrupted, seen_so_far
-from pytest_checkpoint.keeping.continued import CONTROL, FINISHED, ControlRun, Finished
+from pytest_checkpoint.keeping.continued import CONTROL, ControlRun, Finished
 from pytest_checkpoint.keeping.keep import Keeper, keep_wrecks, printed_by
 from pytest_checkpoint.keeping.logbook import Begun, KeptLogbook
 from pytest_checkpoint.options import Options
@@ -306,7 +306,7 @@ class Examiner:
     def keep_finished(self, examination: Examination) -> None:
         """It need not be made again if the session is interrupted in another subject."""
         if self._logbook is not None:
-            self._logbook.finish(FINISHED, Finished.of(examination))
+            self._logbook.finish(Finished.of(examination))
 
     def interrupted(self) -> Examination:
         """What was seen so far."""

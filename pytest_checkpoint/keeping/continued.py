@@ -15,7 +15,7 @@ from pytest_checkpoint.examination import Examination, Wreck
 from pytest_checkpoint.keeping.definition import differences
 from pytest_checkpoint.keeping.keep import RECORDING, load_evidence
 from pytest_checkpoint.keeping.kept import control_of
-from pytest_checkpoint.keeping.logbook import KeptLogbook, begun_in
+from pytest_checkpoint.keeping.logbook import FINISHED, KeptLogbook, begun_in
 from pytest_checkpoint.keeping.places import kept_folders
 from pytest_checkpoint.options import Options
 from pytest_checkpoint.phases.control import Control
@@ -23,7 +23,6 @@ from pytest_checkpoint.record import journal
 from pytest_checkpoint.subject import Subject
 
 CONTROL: Final = "control run"
-FINISHED: Final = "finished"
 TAKEN_OVER: Final = "judged before the interruption: nothing was run again"
 _SHOWN: Final = 4
 

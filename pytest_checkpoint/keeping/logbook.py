@@ -18,6 +18,8 @@ from checkpoint_contracts import archive
 from pytest_checkpoint.keeping.lines import Lines, line_of, read_lines, unwritable
 
 LOGBOOK: Final = "logbook.jsonl"
+FINISHED: Final = "finished"
+"""The finding of a subject that is judged: the only one that its logbook holds then."""
 _BEGUN: Final = "begun"
 _KEPT: Final = "keep"
 _FORGOTTEN: Final = "forget"
@@ -45,6 +47,13 @@ class _Serial:
 def begun_in(folder: Path) -> Begun | None:
     """Whose logbook there is; None: there is none, or nothing of it can be read."""
     return _begun(read_lines(folder / LOGBOOK, 1)[0])
+
+
+def unfinished_in(folder: Path) -> Begun | None:
+    """The same, unless that subject is judged."""
+    values = read_lines(folder / LOGBOOK, 2)[0]
+    is_finished = len(values) > 1 and values[1][:2] == [_KEPT, FINISHED]
+    return None if is_finished else _begun(values)
 
 
 def _begun(values: Sequence[Any]) -> Begun | None:
@@ -101,13 +110,14 @@ class KeptLogbook:
     ) -> None:
         self._lines.__exit__(kind, value, trace)
 
-    def finish(self, name: str, finding: Any) -> None:
-        """This alone is worth keeping now. Not within the ``with`` block.
+    def finish(self, finding: Any) -> None:
+        """Only this is worth keeping now, as :data:`FINISHED`. Not within the ``with`` block.
 
         HarnessError if there is no room.
         """
         assert self.begun is not None
-        self._replace((_BEGUN, archive.plain(self.begun)), (_KEPT, name, archive.plain(finding)))
+        kept = (_KEPT, FINISHED, archive.plain(finding))
+        self._replace((_BEGUN, archive.plain(self.begun)), kept)
 
     # --- as phases see it ---
 

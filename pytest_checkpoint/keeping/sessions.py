@@ -7,17 +7,17 @@ interrupted, whatever interrupted it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.keeping.logbook import LOGBOOK, begun_in
+from pytest_checkpoint.keeping.logbook import LOGBOOK, begun_in, unfinished_in
 from pytest_checkpoint.keeping.places import KEPT, cannot_be_kept, make_top
+from pytest_checkpoint.record.lock_file import lock_file
 
 _SESSIONS: Final = ".sessions"
 
@@ -59,22 +59,22 @@ class KeptSession:
         folder = make_top(self._rootdir) / _SESSIONS
         try:
             folder.mkdir(exist_ok=True)
-            lock = os.open(folder / self.id, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lock = lock_file(folder / self.id)
         except OSError as error:
             raise cannot_be_kept(folder, error) from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            return False
-        self._lock = lock
-        return True
+        return self._lock is not None
 
     @property
     def has_logbooks(self) -> bool:
         """Whether anything of it is kept."""
         found = map(begun_in, _folders(self._rootdir))
         return any(begun is not None and begun.session == self.id for begun in found)
+
+    def unfinished(self, judged: Set[str]) -> list[str]:
+        """Subjects of it, besides those, of which something is kept and that are not judged."""
+        found = map(unfinished_in, _folders(self._rootdir))
+        ours = {begun.subject for begun in found if begun is not None and begun.session == self.id}
+        return sorted(ours - judged)
 
     def pause(self) -> None:
         """Interrupted: it can be continued, if anything of it is kept."""

@@ -19,8 +19,8 @@ from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record.receiver.receiver import RECEIVER
 from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.slot import bodies_of, scratch_of
+from pytest_checkpoint.record.store.access import OWN
 from pytest_checkpoint.record.store.bodies import Bodies
-from pytest_checkpoint.record.store.upstream import OWN
 from pytest_checkpoint.record.store.wanted import WantedStore
 
 _SERVER: Final = (

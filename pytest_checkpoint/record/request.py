@@ -16,9 +16,9 @@ from pytest_checkpoint.record.faults import (
     Room,
     SignalAt,
 )
+from pytest_checkpoint.record.store.access import Access
 from pytest_checkpoint.record.store.faults import StoreFault
 from pytest_checkpoint.record.store.requests import StoreRequest
-from pytest_checkpoint.record.store.upstream import Access
 
 _PARTS: Final[
     dict[str, type[Injection | Room | SignalAt | HoldAt | AsideAt | LostReply | Mark | Access]]

@@ -99,6 +99,8 @@ class _Stores:
     def open(self, wanted: dict[str, Any] | None) -> Store | None:
         if wanted is None:
             return None
+        # The second one is for the supervisors, which are forks of this process.
+        from pytest_checkpoint.record.store import serving  # noqa: F401
         from pytest_checkpoint.record.store.store import Stores
 
         self._stores = self._stores or Stores()

@@ -9,7 +9,6 @@ and so no other pytest can take a slot that is still being removed.
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 import select
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
+from pytest_checkpoint.record.lock_file import lock_file
 
 SLOTS: Final = 64
 _WAIT_S: Final = 30.0
@@ -96,31 +96,13 @@ def _pause(lifeline: socket.socket) -> None:
 
 
 def _lock(base: Path, number: int) -> int | None:
-    """The lock, or None if it is held. A lock file that was removed meanwhile does not count."""
-    path = base / f"{number}.lock"
+    """The lock, or None if it is held."""
     while True:
         try:
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return lock_file(base / f"{number}.lock")
         except FileNotFoundError:
             continue  # the folder was removed between the two calls
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            return None
-        if _same(lock, path):
-            return lock
-        os.close(lock)
-
-
-def _same(lock: int, path: Path) -> bool:
-    try:
-        there = path.stat()
-    except FileNotFoundError:
-        return False
-    ours = os.fstat(lock)
-    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
 
 
 def _make_fresh(slot: Slot) -> None:

@@ -25,7 +25,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import family, kernel, launch, preemption
@@ -42,9 +42,11 @@ from pytest_checkpoint.record.request import Request, Result
 from pytest_checkpoint.record.service import Service
 from pytest_checkpoint.record.signals import ended_children
 from pytest_checkpoint.record.stock import take_stock
-from pytest_checkpoint.record.store.proxy import Proxy
-from pytest_checkpoint.record.store.serving import Log, open_store
+from pytest_checkpoint.record.store.requests import StoreRequest
 from pytest_checkpoint.record.totals import with_totals
+
+if TYPE_CHECKING:
+    from pytest_checkpoint.record.store.proxy import Proxy
 
 SURVIVOR_GRACE_S: Final = 10.0
 _WAIT_MOST_MS: Final = 60_000
@@ -79,15 +81,11 @@ def carry_out(
     try:
         with ExitStack() as stack:
             recorder = take_stock(request, slot, spared, stack) if request.filtered else None
-            log = Log()
-            taking = (
-                receive(request, slot, recorder, stack),
-                open_store(request, slot, recorder, log, stack),
-            )
-            takers = tuple(one for one in taking if one is not None)
+            log: list[StoreRequest] = []
+            takers = _takers(request, slot, recorder, log, stack)
             execution = _Execution(request, recorder, takers, lifeline, spared, stack)
             result = execution.run(start)
-            return dataclasses.replace(result, requests=tuple(log.requests))
+            return dataclasses.replace(result, requests=tuple(log))
     except CannotStart:
         raise
     except HarnessError as error:
@@ -98,6 +96,26 @@ def carry_out(
         return Result(failure=f"the supervisor failed:\n{traceback.format_exc()}")
     finally:
         family.end_descendants(spared)
+
+
+def _takers(
+    request: Request,
+    slot: str,
+    recorder: Recorder | None,
+    log: list[StoreRequest],
+    stack: ExitStack,
+) -> tuple[Receiver | Proxy, ...]:
+    """Who takes what the job sends out, by HTTP on this machine."""
+    takers: list[Receiver | Proxy] = []
+    receiver = receive(request, slot, recorder, stack)
+    if receiver is not None:
+        takers.append(receiver)
+    if request.store is not None:
+        # Few jobs have one. The server, of which we are a fork, has imported it by then.
+        from pytest_checkpoint.record.store.serving import open_store
+
+        takers.append(open_store(request.store, request, slot, recorder, log, stack))
+    return tuple(takers)
 
 
 class _Execution:

@@ -75,6 +75,8 @@ class ContractSession:
         self._rows: list[Row] = []
         self._mistakes: dict[str, None] = {}
         """What is wrong with the usage, found where pytest.UsageError cannot be raised."""
+        self._waiting: list[str] = []
+        """Subjects of the session that is continued of which the rest was not judged now."""
 
     def pytest_report_header(self) -> list[str]:
         return header_lines(self._settings, self._arguments, self._kept.began)
@@ -163,8 +165,11 @@ class ContractSession:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
             self._kept.pause()
-        elif self._settings.continues and not self._rows:
-            self._kept.leave()  # only collected, or a mistake in the command
+            return
+        if self._settings.continues:
+            self._waiting = self._kept.unfinished({row.subject for row in self._rows})
+        if self._settings.continues and (self._waiting or not self._rows):
+            self._kept.leave()  # not selected now; or only collected, or a mistake in the command
         else:
             self._kept.end()
 
@@ -180,5 +185,10 @@ class ContractSession:
             terminalreporter.write(text)
         if self._kept.is_paused:
             terminalreporter.write_line(f"to judge the rest: {continue_command(self._config)}")
+        if self._waiting:
+            terminalreporter.write_line(
+                f"of the interrupted session these are still to be continued: "
+                f"{', '.join(self._waiting)}"
+            )
         for mistake in self._mistakes:
             terminalreporter.write_line(f"ERROR: {mistake}", red=True)

@@ -115,9 +115,17 @@ def test_ctrl_c_and_then_the_rest(workplace: Workplace, start: Callable[..., Sta
 
     *before, _cut_short = place.seen()
     quick = (workplace.path / "ran-quick").read_text()
+    one = place.continued(*OPTIONS, "-k", "quick")
+
+    assert one.ret == 0, one.output
+    waiting = "of the interrupted session these are still to be continued: unfinished"
+    assert waiting in one.lines, "what was not selected now is not forgotten"
+    assert not place.seen()
+
     again = place.continued(*OPTIONS)
 
     assert again.ret == 0, again.output
+    assert waiting not in again.lines
     assert (workplace.path / "ran-quick").read_text() == quick, "it was finished"
     assert (workplace.path / "ran-later").exists(), "it had not been begun"
     assert {again.item(RESUME_EQUALS, name).verdict for name in subjects} == {"passed"}

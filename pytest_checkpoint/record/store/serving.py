@@ -16,6 +16,7 @@ from pytest_checkpoint.record.operations import STORE_CALL, Stored
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.request import Request
 from pytest_checkpoint.record.slot import bodies_of, store_of
+from pytest_checkpoint.record.store.access import Access
 from pytest_checkpoint.record.store.asked import Asked
 from pytest_checkpoint.record.store.bodies import Bodies
 from pytest_checkpoint.record.store.carrying import Carried, Carrier
@@ -27,24 +28,19 @@ from pytest_checkpoint.record.store.upstream import Upstream
 from pytest_checkpoint.record.tracked import OBJECTS
 
 
-@dataclass(slots=True)
-class Log:
-    """What was asked in one execution."""
-
-    started: float = field(default_factory=time.monotonic)
-    requests: list[StoreRequest] = field(default_factory=list)
-
-
 def open_store(
-    request: Request, slot: str, recorder: Recorder | None, log: Log, stack: ExitStack
-) -> Proxy | None:
-    """Who takes the requests to the object store while a command runs; None: there is none.
+    access: Access,
+    request: Request,
+    slot: str,
+    recorder: Recorder | None,
+    log: list[StoreRequest],
+    stack: ExitStack,
+) -> Proxy:
+    """Who takes the requests to the object store while a command runs.
 
     ``recorder``: None where nothing is watched: what is asked is done all the same, without faults.
+    ``log``: what is asked is appended to it.
     """
-    access = request.store
-    if access is None:
-        return None
     upstream = Upstream(access)
     stack.callback(upstream.close)
     holding = Holding(upstream, store_of(Path(slot)), Bodies(bodies_of(Path(slot))))
@@ -64,8 +60,9 @@ class _Serving:
     carrier: Carrier
     recorder: Recorder | None
     handles: Handles
-    log: Log
+    log: list[StoreRequest]
     faults: Faults
+    started: float = field(default_factory=time.monotonic)
 
     def carry(self, asked: Asked, fault: StoreFault | None) -> Carried:
         """Done first, then written down: at the step after it, the store holds it."""
@@ -88,8 +85,8 @@ class _Serving:
         asked, recorder = carried.asked, self.recorder
         status = carried.answer.status if carried.answer is not None else 0
         step = recorder.step + 1 if recorder is not None else 0
-        at_s = time.monotonic() - self.log.started
-        self.log.requests.append(carried.noted(step, at_s, fault))
+        at_s = time.monotonic() - self.started
+        self.log.append(carried.noted(step, at_s, fault))
         if recorder is not None:
             if carried.fired:
                 recorder.will_fire()

@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record.receiver.receiver import RECEIVER, listen
+from pytest_checkpoint.record.store.access import Access
 from pytest_checkpoint.record.store.embedded import RESET, Embedded
-from pytest_checkpoint.record.store.upstream import Access, Upstream
+from pytest_checkpoint.record.store.upstream import Upstream
 from pytest_checkpoint.record.store.wanted import WantedStore
 
 _FOUND_THERE: Final = (HTTPStatus.OK, HTTPStatus.CONFLICT)

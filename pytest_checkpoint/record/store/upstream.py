@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import http.client
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final, Self
+from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
+from pytest_checkpoint.record.store.access import Access
 from pytest_checkpoint.record.store.asked import Asked
 from pytest_checkpoint.record.store.http import Answer
-from pytest_checkpoint.record.store.signing import Credentials, signed, target
+from pytest_checkpoint.record.store.signing import signed, target
 
-REGION: Final = "us-east-1"
-OWN: Final = Credentials("checkpoint", "checkpoint", REGION)
-"""What the job gets; the embedded store takes any."""
 _PATIENCE_S: Final = 60.0
 _NOT_PASSED_ON: Final = frozenset(
     [
@@ -42,37 +39,6 @@ _NOT_PASSED_ON: Final = frozenset(
     ]
 )
 _NOT_PASSED_BACK: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "server"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """Where the store is, and what of it is ours. Plain data: part of a Request."""
-
-    listener: int
-    """The server's listening socket, which the job sends its requests to."""
-    host: str
-    port: int
-    secure: bool = False
-    bucket: str
-    prefix: str = ""
-    embedded: bool = True
-    """The kit's own store; else the user's, with credentials from the environment."""
-
-    @classmethod
-    def load(cls, record: dict[str, Any]) -> Self:
-        return cls(**record)
-
-    @property
-    def credentials(self) -> Credentials:
-        if self.embedded:
-            return OWN
-        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or REGION
-        return Credentials(
-            os.environ.get("AWS_ACCESS_KEY_ID", ""),
-            os.environ.get("AWS_SECRET_ACCESS_KEY", ""),
-            region,
-            os.environ.get("AWS_SESSION_TOKEN", ""),
-        )
 
 
 @dataclass(slots=True)

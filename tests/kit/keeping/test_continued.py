@@ -14,7 +14,6 @@ from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.examination import Examination, Wreck
 from pytest_checkpoint.keeping.continued import (
     CONTROL,
-    FINISHED,
     TAKEN_OVER,
     Continued,
     ControlRun,
@@ -140,7 +139,7 @@ def test_a_finished_one_is_shown_as_it_was(options: Options, folder: Path) -> No
         elapsed_s=1.5,
     )
     Keeper(folder=folder, cap_bytes=0).evidence(examination.evidence)
-    logbook.finish(FINISHED, Finished.of(examination))
+    logbook.finish(Finished.of(examination))
 
     contract = CATALOGUE["resume-equals-uninterrupted"]
     again = found(options).finished((contract,))
@@ -161,7 +160,7 @@ def test_evidence_of_another_subject_is_none(options: Options, folder: Path) -> 
     other = dataclasses.replace(seen(*SOUND), subject="other")
     examination = Examination(evidence=other, verdicts={}, operations=2, elapsed_s=1.5)
     Keeper(folder=folder, cap_bytes=0).evidence(other)
-    logbook.finish(FINISHED, Finished.of(examination))
+    logbook.finish(Finished.of(examination))
 
     assert found(options).finished((CATALOGUE["resume-equals-uninterrupted"],)) is None
 

@@ -117,7 +117,7 @@ def test_gone_on_with_it_knows_the_old_and_the_new(tmp_path: Path, logbook: Kept
 def test_finished_it_says_no_more_than_that(tmp_path: Path, logbook: KeptLogbook) -> None:
     with logbook:
         logbook.keep("state 1.kill", explored(1))
-    logbook.finish("finished", Notes(("all",)))
+    logbook.finish(Notes(("all",)))
 
     again = KeptLogbook(tmp_path)
 
@@ -169,7 +169,7 @@ def test_where_there_is_no_room_that_is_a_sentence(tmp_path: Path, logbook: Kept
     (tmp_path / f"{LOGBOOK}.new").mkdir()
     writes: list[Callable[[], object]] = [
         lambda: logbook.begin(BEGUN),
-        lambda: logbook.finish("notes", Notes()),
+        lambda: logbook.finish(Notes()),
     ]
     for write in writes:
         with pytest.raises(HarnessError, match=r"what was judged cannot be written to .*make room"):

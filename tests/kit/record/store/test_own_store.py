@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from pytest_checkpoint.record.store.access import Access
 from pytest_checkpoint.record.store.embedded import Embedded
 from pytest_checkpoint.record.store.store import Store
-from pytest_checkpoint.record.store.upstream import Access, Upstream
+from pytest_checkpoint.record.store.upstream import Upstream
 from pytest_checkpoint.record.store.wanted import WantedStore
 
 WANTED = WantedStore(bucket="things", prefix="ours/")
