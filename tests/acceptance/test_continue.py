@@ -96,6 +96,7 @@ def test_ctrl_c_and_then_the_rest(workplace: Workplace, start: Callable[..., Sta
         ),
     )
     session = place.stopped(start, BEFORE_EXPLORING + 4, *OPTIONS)
+    assert f"unfinished: {STATES} states, " in session.output.read_text(), "told as it comes"
     os.killpg(session.process.pid, signal.SIGINT)
 
     assert session.process.wait(DEADLINE_S) == 2
