@@ -112,7 +112,6 @@ class TerminalScreen:
         with self._uncaptured():
             self._clear()
             self._reporter.write_line(text)
-            self._reporter.flush()  # into a file or a pipe it would come with the next 8 KiB
 
     def rewrite(self, text: str) -> None:
         with self._uncaptured():
