@@ -6,7 +6,7 @@ the way leaves nothing that grows, and workers that start together are not in ea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from checkpoint_runtime.extract.crc import crc64nvme
 from checkpoint_runtime.extract.errors import StoreError
@@ -14,16 +14,25 @@ from checkpoint_runtime.extract.store.failures import TakenError, TransientStore
 from checkpoint_runtime.extract.store.objects import PROBES_FOLDER, Seen
 from checkpoint_runtime.extract.store.s3_errors import is_damage
 
-if TYPE_CHECKING:
-    from checkpoint_runtime.extract.store.s3_objects import S3Objects
-
 _CONTENT: Final = b"Does this store compute checksums? checkpoint-runtime asks with this object.\n"
 _RIGHT: Final = f"{PROBES_FOLDER}right"
 _WRONG: Final = f"{PROBES_FOLDER}wrong"
 _TRIES: Final = 4
 
 
-def computes_checksums(objects: S3Objects) -> bool:
+class Probed(Protocol):
+    """A store that may be asked so."""
+
+    url: str
+
+    def put_small(self, key: str, content: bytes, crc: int, **condition: str) -> None:
+        """Put an object with its checksum; ``condition``: headers, by the names of boto3."""
+
+    def seen(self, key: str) -> Seen | None:
+        """What the store tells of an object; None: there is none."""
+
+
+def computes_checksums(objects: Probed) -> bool:
     """Whether the checksum that the store tells of an object is one that it computed itself.
 
     :raises StoreError: we may not write there; or it overwrites where it is told not to.
@@ -37,7 +46,7 @@ def computes_checksums(objects: S3Objects) -> bool:
     return _refuses(objects, crc) and seen.crc64nvme == crc
 
 
-def _keep(objects: S3Objects, crc: int) -> None:
+def _keep(objects: Probed, crc: int) -> None:
     """Put the object if there is none, until the store says that there is one.
 
     What it acknowledged once it may not have kept: only when it does so again and again, it does
@@ -54,7 +63,7 @@ def _keep(objects: S3Objects, crc: int) -> None:
     )
 
 
-def _seen(objects: S3Objects) -> Seen:
+def _seen(objects: Probed) -> Seen:
     seen = objects.seen(_RIGHT)
     if seen is None:
         raise TransientStoreError(
@@ -63,7 +72,7 @@ def _seen(objects: S3Objects) -> Seen:
     return seen
 
 
-def _refuses(objects: S3Objects, crc: int) -> bool:
+def _refuses(objects: Probed, crc: int) -> bool:
     """A wrong checksum. One that was taken once is there to tell."""
     if objects.seen(_WRONG) is not None:
         return False

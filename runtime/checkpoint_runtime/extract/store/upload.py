@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from checkpoint_runtime.extract.crc import crc64nvme
 from checkpoint_runtime.extract.errors import StoreError
@@ -11,15 +11,26 @@ from checkpoint_runtime.extract.parts import Held, Whole
 from checkpoint_runtime.extract.store.account import Account, account_of
 from checkpoint_runtime.extract.store.body import mapped
 from checkpoint_runtime.extract.store.failures import TakenError, TransientStoreError
+from checkpoint_runtime.extract.store.objects import Objects, Seen
 
-if TYPE_CHECKING:
-    from checkpoint_runtime.extract.store.destination import StoreDestination
+
+class Target(Protocol):
+    """Where it is on its way to."""
+
+    url: str
+    objects: Objects
+
+    def held(self, whole: Whole, *, thorough: bool) -> tuple[Held, Seen | None]:
+        """What is there under its key, and what the store tells of that."""
+
+    def note(self, text: str) -> None:
+        """Told a sentence now and then, for the log."""
 
 
 class Upload:
     """One object on its way, over several tries."""
 
-    def __init__(self, destination: StoreDestination, path: Path, whole: Whole) -> None:
+    def __init__(self, destination: Target, path: Path, whole: Whole) -> None:
         self._destination = destination
         self._objects = destination.objects
         self._path = path
