@@ -30,6 +30,7 @@ class Probed(Protocol):
 
     def seen(self, key: str) -> Seen | None:
         """What the store tells of an object; None: there is none."""
+        ...
 
 
 def computes_checksums(objects: Probed) -> bool:

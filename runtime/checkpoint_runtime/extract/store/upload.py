@@ -22,6 +22,7 @@ class Target(Protocol):
 
     def held(self, whole: Whole, *, thorough: bool) -> tuple[Held, Seen | None]:
         """What is there under its key, and what the store tells of that."""
+        ...
 
     def note(self, text: str) -> None:
         """Told a sentence now and then, for the log."""
