@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+_STARTS_ONE: Final = (
+    "not an interpreter itself but a script that starts one: name the interpreter, or that of a "
+    "virtual environment"
+)
 _NAME: Final = re.compile(r"python(\d(\.\d+)?t?)?")
 _ELF: Final = b"\x7fELF"
 _LONGEST: Final = 100_000
@@ -80,11 +84,13 @@ def python_command(
         rest = (*options, str(program), *rest)
         program = _found(called, path, directory)
     if not _NAME.fullmatch(program.name) and not _NAME.fullmatch(program.resolve().name):
+        if _NAME.fullmatch(os.path.basename(command[0])):  # as pyenv has them
+            raise Fresh(f"{command[0]} is {_STARTS_ONE}")
         raise NotPython(f"{command[0]} is not Python")
     if program.resolve().name.endswith("t"):
         raise Fresh("Python without its global lock has never been tried")
     if _head(program.resolve(), len(_ELF)) != _ELF:
-        raise Fresh(f"{called} is not an interpreter itself but a script that starts one")
+        raise Fresh(f"{called} is {_STARTS_ONE}")
     options, rest = _split(rest)
     if "-E" not in options and not any("I" in o for o in options if _plain(o)):
         for variable in _UNLIKE:
