@@ -93,15 +93,20 @@ def _trials(evidence: Evidence) -> tuple[CoverageRow, ...]:
 
 
 def render_matrix(rows: Sequence[Row], *, width: int, colour: bool) -> str:
-    """The tables and notes as text, ``width`` columns wide; rows of one subject together."""
+    """The tables and notes as text, ``width`` columns wide; rows of one subject together.
+
+    Names of contracts and faults, verdicts and figures are never broken, and lines are longer
+    than that where they need it: names of subjects, if they are long, are what gives way.
+    """
     from rich.console import Console
+    from rich.measure import Measurement
 
     order = list(dict.fromkeys(row.subject for row in rows))
     rows = sorted(rows, key=lambda row: order.index(row.subject))
     text = io.StringIO()
     console = Console(
         file=text,
-        width=width,
+        width=_WIDEST,
         force_terminal=colour,
         no_color=not colour,
         color_system="standard" if colour else None,
@@ -110,13 +115,17 @@ def render_matrix(rows: Sequence[Row], *, width: int, colour: bool) -> str:
         emoji=False,
         legacy_windows=False,
     )
-    console.print(_verdicts(rows))
-    console.print(_exploration(rows))
+    for table in (_verdicts, _exploration):
+        others = Measurement.get(console, console.options, table(rows, 1)).maximum - 1
+        console.print(table(rows, max(_SUBJECT_WHOLE, width - others)))
     for line in _footnotes(rows):
         console.print(line, soft_wrap=True)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
+_WIDEST = 10_000
+_SUBJECT_WHOLE = 24
+"""Columns: so much of a subject's name is not broken either."""
 _STYLE = {
     Shown.PASSED: "green",
     Shown.FAILED: "bold red",
@@ -127,14 +136,14 @@ _STYLE = {
 }
 
 
-def _verdicts(rows: Sequence[Row]) -> Any:
+def _verdicts(rows: Sequence[Row], subject_most: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("subject", overflow="fold", ratio=1)
-    table.add_column("contract", overflow="fold")
-    table.add_column("verdict", overflow="fold")
+    table.add_column("subject", overflow="fold", max_width=subject_most)
+    table.add_column("contract", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     table.add_column("states", justify="right", no_wrap=True)
     last = None
     for row in rows:
@@ -156,12 +165,12 @@ def _verdict(row: Row) -> str:
     return row.shown
 
 
-def _exploration(rows: Sequence[Row]) -> Any:
+def _exploration(rows: Sequence[Row], subject_most: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("\nsubject", overflow="fold")
+    table.add_column("\nsubject", overflow="fold", max_width=subject_most)
     for heading in ("operations", "fault", "derived", "unique", "explored", "time"):
         table.add_column(
             f"\n{heading}", justify="left" if heading == "fault" else "right", no_wrap=True

@@ -67,12 +67,34 @@ def test_colour() -> None:
     assert "\x1b[" in render_matrix(ROWS, width=80, colour=True)
 
 
-def test_long_names_fold_and_stay_whole() -> None:
+def test_a_long_name_of_a_subject_folds_and_stays_whole() -> None:
     name = "a-very-long-name-" * 4
-    text = render_matrix([row(name, "r" * 40, Shown.INCONCLUSIVE)], width=80, colour=False)
+    verdicts, exploration, _ = render_matrix(
+        [row(name, "r" * 30, Shown.INCONCLUSIVE)], width=80, colour=False
+    ).split("\n\n", 2)
 
-    assert max(len(line) for line in text.splitlines()[:8]) <= 80
-    assert "INCONCLUSIVE" in text
+    assert max(map(len, verdicts.splitlines())) <= 80
+    for table in (verdicts, exploration):
+        assert "".join(line.split("  ")[0].strip() for line in table.splitlines()[1:]) == name
+
+
+def test_nothing_else_is_broken_where_lines_have_to_be_longer_for_it() -> None:
+    subject, contract = "extractor_at_length", "backpressure-bounds-staging"
+    sampled = dataclasses.replace(
+        row(subject, contract, Shown.PASSED),
+        reason="sampled 373/1664",
+        states_explored=373,
+        states_total=1664,
+        coverage=(("trial: store-signal", 1827, 1650, 175),),
+        elapsed_s=1788.3,
+    )
+    verdicts, exploration, _ = render_matrix([sampled], width=60, colour=False).split("\n\n", 2)
+
+    words = [subject, contract, "passed,", "sampled", "373/1664", "373/1664"]
+    assert [line.split() for line in verdicts.splitlines()[1:]] == [words]
+    figures = ["trial:", "store-signal", "1827", "1650", "175", "1788.3", "s"]
+    lines = exploration.splitlines()
+    assert [lines[-1].split()[0], *lines[-1].split()[2:]] == [subject, *figures]
 
 
 def test_brackets_are_no_markup() -> None:

@@ -84,9 +84,7 @@ def python_command(
         rest = (*options, str(program), *rest)
         program = _found(called, path, directory)
     if not _NAME.fullmatch(program.name) and not _NAME.fullmatch(program.resolve().name):
-        if _NAME.fullmatch(os.path.basename(command[0])):  # as pyenv has them
-            raise Fresh(f"{command[0]} is {_STARTS_ONE}")
-        raise NotPython(f"{command[0]} is not Python")
+        raise _not_python(command[0])
     if program.resolve().name.endswith("t"):
         raise Fresh("Python without its global lock has never been tried")
     if _head(program.resolve(), len(_ELF)) != _ELF:
@@ -114,6 +112,13 @@ def python_command(
         arguments=tuple(arguments),
         name=name,
     )
+
+
+def _not_python(called: str) -> Fresh:
+    """What stands under a name of Python's all the same starts one: pyenv has such scripts."""
+    if _NAME.fullmatch(os.path.basename(called)):
+        return Fresh(f"{called} is {_STARTS_ONE}")
+    return NotPython(f"{called} is not Python")
 
 
 def _found(program: str, path: str, directory: Path) -> Path:
