@@ -118,10 +118,11 @@ class _Promises:
     resume_attempts: int = 1
     """How often resume may be started after one crash."""
     time_budget_s: float | None = None
-    """Of a job whose starts take seconds, say: so many seconds it has, where the option
-    ``--checkpoint-time-budget`` gives it less."""
+    """Of a job whose starts take seconds, say: so many seconds it has, where the configuration
+    gives it less. ``--checkpoint-time-budget`` on the command line holds for all."""
     max_states: int | None = None
-    """So many crash states are enough, where ``--checkpoint-max-states`` asks for more."""
+    """So many crash states are enough, where the configuration asks for more, and the command
+    line says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,8 @@ class Options:
     """Which losses and reorderings a power loss may show."""
     time_budget_s: float = 120.0
     max_states: int = 2000
+    typed: frozenset[str] = frozenset()
+    """Which of these two stand in the command itself: they hold, whatever a subject says."""
     exhaustive: bool = False
     seed: int = 0
     run_deadline_s: float = 600.0
@@ -63,8 +65,9 @@ class Options:
 
     def of(self, subject: Subject) -> Options:
         """With the bounds that a subject has of its own: more time, fewer states."""
-        return dataclasses.replace(
-            self,
-            time_budget_s=max(self.time_budget_s, subject.time_budget_s or 0.0),
-            max_states=min(self.max_states, subject.max_states or self.max_states),
-        )
+        time_budget_s, max_states = self.time_budget_s, self.max_states
+        if "time_budget_s" not in self.typed:
+            time_budget_s = max(time_budget_s, subject.time_budget_s or 0.0)
+        if "max_states" not in self.typed:
+            max_states = min(max_states, subject.max_states or max_states)
+        return dataclasses.replace(self, time_budget_s=time_budget_s, max_states=max_states)

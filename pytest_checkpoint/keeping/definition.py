@@ -29,7 +29,7 @@ from pytest_checkpoint.subject import Subject
 _NO_MATTER: Final = frozenset({"expected_failures", "defined_at", "time_budget_s"})
 """Fields of a subject that only decide how long, or how a verdict is shown."""
 _MAY_DIFFER: Final = frozenset(
-    {"rootdir", "time_budget_s", "keep_bytes", "session", "continues", "catalogue"}
+    {"rootdir", "time_budget_s", "keep_bytes", "session", "continues", "catalogue", "typed"}
 )
 """Options that decide how long, not what; of the catalogue, what decides it is looked at apart."""
 _IN_WORDS: Final = {"contracts": "the choice of contracts (-k, -m, SUBJECT::CONTRACT)"}

@@ -115,6 +115,11 @@ def _options(rootdir: Path, working_directory: Path, given: Mapping[str, Given])
         allow_network="--checkpoint-allow-network" in given,
         allow_outside=_outside(working_directory, outside) if outside else (),
         keep_tmpdir=keep_tmpdir,
+        typed=frozenset(
+            readers[option][0]
+            for option in ("--checkpoint-time-budget", "--checkpoint-max-states")
+            if option in given and given[option].said == option
+        ),
         **values,
     )
 

@@ -139,11 +139,16 @@ def test_mistakes(tmp_path: Path, fields: dict[str, Any], name: str, sentence: s
 def test_bounds_of_its_own(
     tmp_path: Path, fields: dict[str, Any], budget_s: float, states: int
 ) -> None:
-    """What the options say is not undercut, nor exceeded."""
+    """What the configuration says is not undercut, nor exceeded; the command line holds."""
     given = dataclasses.replace(minimal(), **fields)
     subject = validated(given, name="etl", who="etl", working_directory=tmp_path, ids=IDS)
     options = Options(rootdir=tmp_path, max_states=700).of(subject)
     assert (options.time_budget_s, options.max_states) == (budget_s, states)
+
+    typed = Options(rootdir=tmp_path, max_states=700, typed=frozenset({"max_states"})).of(subject)
+    assert (typed.time_budget_s, typed.max_states) == (budget_s, 700)
+    typed = Options(rootdir=tmp_path, time_budget_s=5, typed=frozenset({"time_budget_s"}))
+    assert typed.of(subject).time_budget_s == 5
 
 
 @pytest.mark.parametrize(

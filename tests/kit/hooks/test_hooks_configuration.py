@@ -120,6 +120,7 @@ def test_the_command_line_beats_it(settings_of: Configured) -> None:
     ).options
 
     assert options.max_states == 7
+    assert options.typed == {"max_states"}, "which a subject's own does not change"
     assert options.allow_outside == (settings_of.path / "mine",)
     assert not options.exhaustive
     assert options.seed == 5

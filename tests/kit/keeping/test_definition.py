@@ -84,6 +84,7 @@ SAME_OPTIONS: dict[str, Any] = {
     "keep_bytes": 1,
     "session": "s",
     "continues": True,
+    "typed": frozenset({"max_states"}),
     "catalogue": {"one-writer": CATALOGUE["one-writer"]},
 }
 
