@@ -357,7 +357,7 @@ def test_processes_of_its_own(runner: Runner) -> None:
     path = script(
         runner,
         """
-import concurrent.futures, dataclasses, multiprocessing, os, pickle, subprocess, sys
+import concurrent.futures, dataclasses, multiprocessing, os, pickle, subprocess, sys, warnings
 @dataclasses.dataclass
 class Point:
     x: int
@@ -372,6 +372,7 @@ if __name__ == "__main__":
     sys.stdout.flush()
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         print(list(threads.map(double, [Point(1), Point(2)])))
+    warnings.simplefilter("ignore")  # of a fork beside threads: some may only just have ended
     child = os.fork()
     if not child:
         print("child", flush=True)
