@@ -40,12 +40,17 @@ class Replays:
         contracts = tuple(contracts)
         seen = {experiment.point: experiment for experiment in evidence.experiments}
         seen_trials = {trial.point: trial for trial in evidence.trials}
-        replayed = 0
+        made: set[CrashPoint] = set()
         while needed := replays_needed(evidence, contracts):
             replays, trials = list(evidence.replays), list(evidence.trial_replays)
             for where in needed:
-                replayed += 1
-                self._progress.phase(f"replaying failure {replayed} (step {where.step})")
+                if where in made:
+                    raise HarnessError(
+                        f"the replay of {where.id} was asked for again: a fault of the kit, which "
+                        "does not know it by its name"
+                    )
+                made.add(where)
+                self._progress.phase(f"replaying failure {len(made)} (step {where.step})")
                 if where.fault in RESTORED:
                     replays.append(self._replay(where, seen[where]))
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -38,15 +39,24 @@ class TrialsAgain:
         self._bench: Final = bench
         self._control: Final = control
         self._source: Final = source
+        self._faults: Final = FaultsAgain(bench, control, source)
 
     def again_as(self, seen: Trial, variants: Iterable[Variant]) -> Again:
-        """The same trial once more."""
+        """The same trial once more, and so of the same point.
+
+        Its words may be others: those of closes and of later crashes are of the run that was made
+        now, in which a temporary file has another name.
+        """
+        made = self._made_again(seen, variants)
+        return made._replace(trial=dataclasses.replace(made.trial, point=seen.point))
+
+    def _made_again(self, seen: Trial, variants: Iterable[Variant]) -> Again:
         if seen.kind in ALONE:
             return Again(*AloneAgain(self._bench, self._control).again_as(seen))
         if seen.kind in WATCHED:
             return Again(*WatchedAgain(self._bench, self._control).again_as(seen))
         if seen.kind in FAULTS:
-            return Again(*FaultsAgain(self._bench, self._control, self._source).again_as(seen))
+            return Again(*self._faults.again_as(seen))
         planned = PlannedTrial(
             kind=seen.kind, point=seen.point, stage=seen.stage, variant=seen.variant
         )
@@ -61,8 +71,7 @@ class TrialsAgain:
             return Again(*WatchedAgain(self._bench, self._control).again(contract, point_id, known))
         if is_fault(judge):
             hung = any(one.point.id == point_id and one.hung for one in known.trials)
-            faults = FaultsAgain(self._bench, self._control, self._source)
-            return Again(*faults.again(contract, point_id, longer=hung))
+            return Again(*self._faults.again(contract, point_id, longer=hung))
         planned = find_trial(self._bench, self._control, contract, point_id)
         number = planned.variant
         variants = (variant(self._bench, self._control, number),) if number else ()

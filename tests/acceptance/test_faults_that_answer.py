@@ -6,6 +6,7 @@ left for it): its points are asked for one by one, by the name that a replay lin
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from checkpoint_contracts import archive, judge
@@ -34,6 +35,23 @@ for stage in a b; do
 done
 """
 """Nothing looks whether it went well."""
+
+CLOSES = """
+import os, sys, tempfile
+os.chdir(sys.argv[1])
+for name in ("a", "b"):
+    if not os.path.exists(name):
+        handle, temporary = tempfile.mkstemp(dir=".")
+        left = b"x" * 4000
+        while left:
+            left = left[os.write(handle, left) :]
+        try:
+            os.close(handle)
+        except OSError:
+            continue
+        os.rename(temporary, name)
+"""
+"""A close that fails is passed over; the file has another name each time."""
 
 CHECK = "stat -c %s {workspace}/a {workspace}/b"
 NO_TIME = ("--checkpoint-self-check=0", "--checkpoint-time-budget=0.000001")
@@ -229,3 +247,19 @@ def test_second_starts_and_a_dead_owner_are_found_again(workplace: Workplace) ->
     for point in ("4.second-start-after", "2.dead-holder"):
         session = workplace.judge(*arguments, "--checkpoint-replay", f"{name}::{ALONE}@{point}")
         assert session.item(ALONE, name).verdict == "passed", session.output
+
+
+def test_what_has_another_name_when_it_is_made_again_is_known_by_its_place(
+    workplace: Workplace,
+) -> None:
+    script = workplace.write("job.py", CLOSES)
+    session = workplace.judge(
+        *job(f"{PYTHON} {shlex.quote(str(script))} {{workspace}}", CHECK),
+        *("--checkpoint-faults=io-error", "--checkpoint-self-check=0", f"job::{ERRORS}"),
+    )
+
+    item = session.item(ERRORS)
+    assert item.verdict == "failed", session.output
+    told = r"job: EIO after step 2 \(close tmp\w+\): the run exits 0 with a check that exits 1\n"
+    assert re.match(told, item.text), "made again, it is the same, and seen again"
+    assert "@2.close-eio" in item.text

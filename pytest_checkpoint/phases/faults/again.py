@@ -31,6 +31,7 @@ class FaultsAgain:
         self._control: Final = control
         self._source: Final = source
         self._conductors: Final = Conductors(bench, control, source)
+        self._faulty: Final = Faulty(bench, control)
 
     def again_as(self, seen: Trial) -> tuple[Trial, State]:
         """The same trial, and what its run left, or the crash after it."""
@@ -61,8 +62,7 @@ class FaultsAgain:
         conductor = self._conductors.of(planned.kind)
         if conductor is not None:
             return conductor.conduct(planned)
-        deadlines = self._control.deadlines
-        faulty = Faulty(self._bench, self._control, deadlines.for_a_hang() if longer else deadlines)
+        faulty = self._faulty.patient() if longer else self._faulty
         made = faulty.conduct(planned)
         if made.no_room:
             raise UserError(f"{point_id} needs a real file system of its own: {made.no_room}")
@@ -93,8 +93,7 @@ class FaultsAgain:
         if TrialKind.NO_SPACE in kinds:
             return rooms.find_room(recording, variant) if step == 0 else None
         if TrialKind.IO_ERROR in kinds:
-            faulty = Faulty(self._bench, self._control)
-            closes = faulty.closes() if errors.wants_closes(variant) else ()
+            closes = self._faulty.closes() if errors.wants_closes(variant) else ()
             return errors.find_error(operations, closes, step, variant)
         if TrialKind.SIGNALLED in kinds:
             return signals.find_signal(operations, step, variant, self._bench.options.grace_s)

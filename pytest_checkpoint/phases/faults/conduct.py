@@ -74,6 +74,12 @@ class Faulty:
             self._closes = journal.load(folder).operations if execution.succeeded else ()
         return self._closes
 
+    def patient(self) -> Faulty:
+        """The same, with the deadlines of a hang's replay."""
+        other = Faulty(self.bench, self.control, self.control.deadlines.for_a_hang())
+        other._closes = self._closes
+        return other
+
     def conduct(self, planned: PlannedFault) -> Conducted:
         """The trial, made again where its fault did not fire; of the tries the last."""
         made = self._once(planned)
@@ -89,6 +95,8 @@ class Faulty:
 
     def _once(self, planned: PlannedFault) -> Conducted:
         bench, start = self.bench, self.control.start
+        # Before that run, since it may be one itself: what this one leaves is looked at next.
+        recorded = self._recorded(planned)
         bench.put(start)
         folder = None if planned.kind in _UNRECORDED else self._folder("faulted")
         result, run = self._run(planned, folder)
@@ -107,7 +115,7 @@ class Faulty:
             kind=planned.kind,
             events_before=lines_of(start.events),
             legs=(leg,),
-            shown=self._shown(planned, result, recording),
+            shown=self._shown(planned, result, recording, recorded),
         )
         no_room = result.no_real_room or ""
         if not no_room:
@@ -137,13 +145,22 @@ class Faulty:
             watch_closes=isinstance(action, Injection) and action.call == CLOSE,
         )
 
-    def _shown(self, planned: PlannedFault, result: Result, recording: Recording | None) -> Shown:
+    def _recorded(self, planned: PlannedFault) -> Sequence[Operation]:
+        """The undisturbed run that one with this fault is held against."""
+        action = planned.action
+        is_close = isinstance(action, Injection) and action.call == CLOSE
+        return self.closes() if is_close else self.operations
+
+    def _shown(
+        self,
+        planned: PlannedFault,
+        result: Result,
+        recording: Recording | None,
+        recorded: Sequence[Operation],
+    ) -> Shown:
         action = planned.action
         different = None
         if isinstance(action, Injection) and recording is not None:
-            recorded: Sequence[Operation] = self.operations
-            if action.call == CLOSE:
-                recorded = self.closes()
             place = result.fired_at or len(recording.operations)
             different = drift(recorded, recording.operations, place)
         return Shown(
