@@ -1,18 +1,13 @@
-"""The ``--checkpoint-*`` options as pytest sees them: names and help, values still unread.
-
-Imported at every start of pytest, so it imports nothing but the standard library and pytest.
-"""
+"""The ``--checkpoint-*`` options as pytest sees them: names and help, values still unread."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-MASTER = "--checkpoint-contracts"
+from pytest_checkpoint.session.asked import MASTER
 
 Kind = Literal["string", "linelist", "bool"]
 """What an option takes: one value, one each time it is given, none. pytest's words for ini keys."""
@@ -121,15 +116,8 @@ FLAGS: tuple[Flag, ...] = COMMAND_FORM + EXPLORATION + ONE_SESSION
 
 
 def add_options(parser: pytest.Parser) -> None:
-    group = parser.getgroup(
-        "checkpoint-contracts", "checkpoint-contracts: does the job really resume?"
-    )
-    group.addoption(
-        MASTER,
-        action="store_true",
-        help="instead of tests, judge subjects: record one run of each, crash it everywhere, "
-        "resume, and say which promise broke",
-    )
+    """All but the main one."""
+    group = parser.getgroup("checkpoint-contracts")
     for flag in FLAGS:
         if flag.kind == "bool":
             group.addoption(flag.name, action="store_true", help=flag.help)
@@ -141,11 +129,6 @@ def add_options(parser: pytest.Parser) -> None:
             group.addoption(flag.name, metavar=flag.metavar, help=flag.help)
     for flag in EXPLORATION:
         parser.addini(flag.key, f"{flag.name}, if it is not given", flag.kind, None)
-
-
-def asked_for(config: pytest.Config) -> bool:
-    """Whether contracts are to be judged at all."""
-    return bool(config.getoption("checkpoint_contracts"))
 
 
 def given(config: pytest.Config, flags: Sequence[Flag] = FLAGS) -> Iterator[tuple[Flag, list[str]]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from pytest_checkpoint.errors import UserError
-from pytest_checkpoint.session import command_line
+from pytest_checkpoint.session.asked import MASTER
 from pytest_checkpoint.session.given import all_given
 from pytest_checkpoint.session.near import meant
 
@@ -56,7 +56,7 @@ def replay_command(config: pytest.Config, paths: Sequence[str], target: ReplayTa
 
     What a configuration says is spelled out: the line is good where that has changed, too.
     """
-    words = ["pytest", command_line.MASTER]
+    words = ["pytest", MASTER]
     words += _passed_on(config.invocation_params.args)
     for given in all_given(config):
         if given.flag.name in (_OPTION, _CONTINUE):

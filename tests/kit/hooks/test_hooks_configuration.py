@@ -130,7 +130,7 @@ def test_the_command_line_beats_it(settings_of: Configured) -> None:
 def test_every_option_but_that_of_one_session(
     pytester: pytest.Pytester, plugin_arguments: list[str]
 ) -> None:
-    config = pytester.parseconfig(*plugin_arguments)
+    config = pytester.parseconfig(*plugin_arguments, "--checkpoint-seed=1")
 
     for flag in command_line.FLAGS:
         if flag in command_line.EXPLORATION:
