@@ -112,6 +112,7 @@ class TerminalScreen:
         with self._uncaptured():
             self._clear()
             self._reporter.write_line(text)
+            self._reporter.flush()  # into a file or a pipe it might come much later
 
     def rewrite(self, text: str) -> None:
         with self._uncaptured():

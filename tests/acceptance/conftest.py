@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -32,4 +33,5 @@ def start(workplace: Workplace) -> Iterator[Callable[..., Started]]:
             session.process.kill()
         session.process.wait(DEADLINE_S)
         for process in session.processes():
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(process, signal.SIGKILL)
