@@ -45,8 +45,8 @@ QUICK_ROUNDS = 12
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3, help="of the whole way")
-    parser.add_argument("--samples", type=int, default=400, help="of the whole way")
+    parser.add_argument("--rounds", type=int, default=5, help="of the whole way")
+    parser.add_argument("--samples", type=int, default=800, help="of the whole way")
     parser.add_argument("--seed", type=int, default=1, help="of the sentences")
     parser.add_argument("--threads", type=int, default=1, help="of the forward pass")
     given = parser.parse_args()
