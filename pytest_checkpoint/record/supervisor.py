@@ -25,7 +25,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import family, kernel, launch, preemption
@@ -34,8 +34,6 @@ from pytest_checkpoint.record.kill_switch import KilledAt
 from pytest_checkpoint.record.launch import CannotStart, Started
 from pytest_checkpoint.record.output import MOST, MOST_OF_A_REPORT, Output
 from pytest_checkpoint.record.policy import Refused
-from pytest_checkpoint.record.receiver.arrivals import receive
-from pytest_checkpoint.record.receiver.receiver import Receiver
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import CannotRecord
 from pytest_checkpoint.record.request import Request, Result
@@ -43,10 +41,8 @@ from pytest_checkpoint.record.service import Service
 from pytest_checkpoint.record.signals import ended_children
 from pytest_checkpoint.record.stock import take_stock
 from pytest_checkpoint.record.store.requests import StoreRequest
+from pytest_checkpoint.record.takers import Taker, takers_of
 from pytest_checkpoint.record.totals import with_totals
-
-if TYPE_CHECKING:
-    from pytest_checkpoint.record.store.proxy import Proxy
 
 SURVIVOR_GRACE_S: Final = 10.0
 _WAIT_MOST_MS: Final = 60_000
@@ -82,7 +78,7 @@ def carry_out(
         with ExitStack() as stack:
             recorder = take_stock(request, slot, spared, stack) if request.filtered else None
             log: list[StoreRequest] = []
-            takers = _takers(request, slot, recorder, log, stack)
+            takers = takers_of(request, slot, recorder, log, stack)
             execution = _Execution(request, recorder, takers, lifeline, spared, stack)
             result = execution.run(start)
             return dataclasses.replace(result, requests=tuple(log))
@@ -98,32 +94,12 @@ def carry_out(
         family.end_descendants(spared)
 
 
-def _takers(
-    request: Request,
-    slot: str,
-    recorder: Recorder | None,
-    log: list[StoreRequest],
-    stack: ExitStack,
-) -> tuple[Receiver | Proxy, ...]:
-    """Who takes what the job sends out, by HTTP on this machine."""
-    takers: list[Receiver | Proxy] = []
-    receiver = receive(request, slot, recorder, stack)
-    if receiver is not None:
-        takers.append(receiver)
-    if request.store is not None:
-        # Few jobs have one. The server, of which we are a fork, has imported it by then.
-        from pytest_checkpoint.record.store.serving import open_store
-
-        takers.append(open_store(request.store, request, slot, recorder, log, stack))
-    return tuple(takers)
-
-
 class _Execution:
     def __init__(
         self,
         request: Request,
         recorder: Recorder | None,
-        takers: tuple[Receiver | Proxy, ...],
+        takers: tuple[Taker, ...],
         lifeline: socket.socket,
         spared: set[int],
         stack: ExitStack,
@@ -229,7 +205,7 @@ class _Execution:
             os.read(wakeup, 4096)
             self._reap()
 
-    def _taker_of(self, descriptor: int) -> Receiver | Proxy | None:
+    def _taker_of(self, descriptor: int) -> Taker | None:
         return next((taker for taker in self._takers if descriptor in taker), None)
 
     def _serve_due(self) -> None:

@@ -35,8 +35,7 @@ def add_options(parser: pytest.Parser, config: pytest.Config) -> None:
         *config.getini("addopts"),
         "" if config.inipath is None else config.inipath.read_text(errors="replace"),
     ]
-    # A worker of xdist is told the options when it has its own.
-    if "PYTEST_XDIST_WORKER" in os.environ or _is_meant(words):
+    if _is_meant(words):  # in a worker of xdist they are those of the controller
         _add_others(parser, config)
 
 

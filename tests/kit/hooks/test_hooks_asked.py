@@ -15,12 +15,6 @@ def pytest_load_initial_conftests(args):
 """
 
 
-@pytest.fixture(autouse=True)
-def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests may run in a worker of xdist, where all are added."""
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-
-
 def test_nothing_of_it_is_meant(pytester: pytest.Pytester, plugin_arguments: list[str]) -> None:
     pytester.makefile(".ini", pytest="[pytest]\naddopts = -ra\n")
 
