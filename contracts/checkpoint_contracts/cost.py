@@ -5,14 +5,19 @@ where it can be judged, else bytes do. Start-up is the larger of the CPU of the 
 operation or event, and the CPU of the resume of the finished job if that wrote nothing. CPU is not
 judged where start-up is half of the run's CPU or more, or less than 0.2 s remains: then start-up
 and the clock's own noise would decide.
+
+What else a machine does only ever adds to the CPU that a run seems to use. So the undisturbed
+run's CPU is the least that was seen of an undisturbed run, and a resume from the untouched start
+that does all the run did is one more of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from checkpoint_contracts.evidence import Execution, Reference
+from checkpoint_contracts.evidence import Evidence, Execution, Experiment, Fault, Reference
+from checkpoint_contracts.table import ends_well
 
 STARTUP_SHARE: Final = 0.5
 SHORTEST_CPU_S: Final = 0.2
@@ -74,6 +79,33 @@ def scale_of(reference: Reference) -> Scale:
     return Scale(reference.run, startup_s)
 
 
+def nearest_reference(evidence: Evidence) -> Reference | None:
+    """The reference, with the least user CPU that was seen of an undisturbed run.
+
+    Unchanged where CPU is not judged, or would not be any more: resumes may have started warm
+    there, without the start-up, and what decides does not change with what was explored.
+    """
+    reference = evidence.reference
+    if reference is None or scale_of(reference).cpu_unjudged is not None:
+        return reference
+    whole_runs = [
+        experiment.resume.user_cpu_s
+        for experiment in evidence.experiments
+        if _from_the_start(experiment)
+        and repeats_all_it_did(experiment.resume, reference.run, 1.0)
+        and ends_well(experiment, reference)
+    ]
+    least_s = min((reference.run.user_cpu_s, *whole_runs))
+    nearest = replace(reference, run=replace(reference.run, user_cpu_s=least_s))
+    return nearest if scale_of(nearest).cpu_unjudged is None else reference
+
+
+def _from_the_start(experiment: Experiment) -> bool:
+    """Whether it resumed what the kill before the first operation leaves: nothing was done yet."""
+    steps = (experiment.point.step, *experiment.equal_steps)
+    return experiment.point.fault is Fault.KILL and min(steps) == 0
+
+
 def reaches(ratio: float | None, limit: float) -> bool:
     """Whether a known ratio is at the limit or above it."""
     return ratio is not None and ratio >= limit - _ROUNDING
@@ -100,8 +132,11 @@ def repeats_everything(again: Execution, run: Execution, limit: float) -> bool:
     cpu_repeated = not cpu_comparable(run) or reaches(
         share(again.user_cpu_s, run.user_cpu_s), limit
     )
-    return (
-        cpu_repeated
-        and reaches(share(again.bytes_written, run.bytes_written), limit)
-        and reaches(share(again.operations, run.operations), limit)
+    return cpu_repeated and repeats_all_it_did(again, run, limit)
+
+
+def repeats_all_it_did(again: Execution, run: Execution, limit: float) -> bool:
+    """The exact half of it: whether an execution repeated the run's bytes and its operations."""
+    return reaches(share(again.bytes_written, run.bytes_written), limit) and reaches(
+        share(again.operations, run.operations), limit
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from checkpoint_contracts.cost import scale_of
+from checkpoint_contracts.cost import nearest_reference, scale_of
 from checkpoint_contracts.evidence import Evidence, Experiment, Fault, Reference
 from checkpoint_contracts.table import ends_well
 from checkpoint_contracts.wording import place
@@ -27,9 +27,10 @@ class CurvePoint:
 
 def curve(evidence: Evidence) -> tuple[CurvePoint, ...]:
     """The cost of resumes over the run, by position; only of resumes that ended well."""
-    if evidence.reference is None:
+    reference = nearest_reference(evidence)
+    if reference is None:
         return ()
-    scale = scale_of(evidence.reference)
+    scale = scale_of(reference)
     points = [
         CurvePoint(
             position=experiment.point.position,
@@ -37,7 +38,7 @@ def curve(evidence: Evidence) -> tuple[CurvePoint, ...]:
             byte_ratio=scale.byte_ratio(experiment.resume),
         )
         for experiment in evidence.experiments
-        if experiment.point.fault is Fault.KILL and ends_well(experiment, evidence.reference)
+        if experiment.point.fault is Fault.KILL and ends_well(experiment, reference)
     ]
     return tuple(sorted(points, key=lambda point: point.position))
 

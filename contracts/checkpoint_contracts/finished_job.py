@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkpoint_contracts.causes import CHANGES_WHEN_FINISHED, EFFECT_TWICE, RUNS_WHEN_FINISHED
-from checkpoint_contracts.cost import repeats_everything
+from checkpoint_contracts.cost import repeats_all_it_did
 from checkpoint_contracts.evidence import (
     CrashPoint,
     Evidence,
@@ -99,14 +99,15 @@ keep what changes at every start (counters, times) out of the outputs."""
 def wants_second_look(reference: Reference, restart_ratio: float = 0.9) -> bool:
     """Whether the finished job must be resumed again, to see whether what was seen repeats.
 
-    ``resume-keeps-work`` wants it too, of a job that does everything again, and
-    ``owns-only-its-own`` of one that signals others.
+    ``resume-keeps-work`` wants it too, of a job that writes everything again (whatever CPU it seems
+    to have used: one look at that may mislead either way), and ``owns-only-its-own`` of one that
+    signals others.
     """
     if any(True for _ in _findings(reference, reference.finished)):
         return True
     if reference.finished_resume.strayed:
         return True
-    return repeats_everything(reference.finished_resume, reference.run, restart_ratio)
+    return repeats_all_it_did(reference.finished_resume, reference.run, restart_ratio)
 
 
 def _gap(finished: Finished) -> str | None:

@@ -334,3 +334,77 @@ def test_one_further_look_at_the_finished_job_is_enough() -> None:
     assert not wants_second_look(
         replace(reference, finished_resume=ran(), finished_check=checked())
     )
+
+
+def test_one_low_look_at_the_finished_job_acquits_nobody() -> None:
+    """CPU is noisy: what two of three looks show is shown, whichever of them came first."""
+    low = ran(user_cpu_s=8.5, bytes_written=1000, operations=20)
+    full = ran(user_cpu_s=9.5, bytes_written=1000, operations=20)
+    reference = undisturbed(run=BY_CPU, finished_resume=low)
+    assert wants_second_look(reference)
+
+    def outcome(again: Execution, last: Execution) -> Outcome:
+        known = replace(reference, finished_again=Finished(resume=again))
+        goes_on = (resumed(15, cpu_s=1.0), resumed(16, cpu_s=1.0))
+        after_the_end = tried(killed(20), last, unresumed_check=checked())
+        return verdict(seen(*goes_on, after_the_end, reference=known)).outcome
+
+    assert outcome(full, full) is Outcome.FAILED
+    assert outcome(full, low) is Outcome.PASSED
+    assert outcome(low, low) is Outcome.PASSED
+
+
+def whole_run_from(step: int, cpu_s: float, **fields: Any) -> Experiment:
+    again = {"user_cpu_s": cpu_s, "bytes_written": 1000, "operations": 20, **fields}
+    return tried(killed(step), ran(**again), unresumed_check=HALF)
+
+
+def test_a_control_run_on_a_busy_machine_acquits_nobody() -> None:
+    """What a machine does besides only adds to a run's CPU: here 15 %, to both control runs."""
+    seen_again = {"reference": cpu_bound()}
+    restarts = [whole_run_from(step, 8.65) for step in (15, 16)]
+    assert verdict(seen(*restarts, **seen_again)).outcome is Outcome.PASSED
+    evidence = seen(whole_run_from(0, 8.5), *restarts, **seen_again)
+    assert verdict(confirm(evidence)).outcome is Outcome.FAILED
+    notes = verdict(evidence).notes
+    assert notes[0].startswith(
+        "resume ÷ run (user CPU less start-up), by where the kill was: 0 %: 1.00"
+    )
+    # By the finished job, too.
+    finished = ran(user_cpu_s=8.65, bytes_written=1000, operations=20)
+    over_when_done = undisturbed(run=BY_CPU, finished_resume=finished)
+    late = (resumed(16, cpu_s=1.0), tried(killed(20), finished, unresumed_check=checked()))
+    assert verdict(seen(*late, reference=over_when_done)).outcome is not Outcome.FAILED
+    evidence = seen(whole_run_from(0, 8.5), *late, reference=over_when_done)
+    assert verdict(evidence).outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        whole_run_from(1, 5.0),  # something was done already
+        whole_run_from(0, 5.0, operations=19),
+        whole_run_from(0, 5.0, bytes_written=999),
+        whole_run_from(0, 5.0, exit_code=1),
+        whole_run_from(0, 1.1),  # so little that CPU would not be judged any more
+    ],
+)
+def test_only_a_whole_run_from_the_untouched_start_is_one_more_undisturbed_run(
+    other: Experiment,
+) -> None:
+    evidence = seen(other, resumed(15, cpu_s=8.0), resumed(16, cpu_s=8.0), reference=cpu_bound())
+    assert verdict(evidence).outcome is Outcome.PASSED
+
+
+def test_where_cpu_is_not_judged_the_control_runs_are_the_reference() -> None:
+    """What resumes from the start seem to use may lack the start-up there: they may start warm."""
+    run = ran(user_cpu_s=0.25, startup_cpu_s=0.15, bytes_written=1000, operations=20)
+    finished = ran(user_cpu_s=0.18, bytes_written=1000, operations=20)
+    reference = undisturbed(run=run, finished_resume=finished)
+    late = (
+        resumed(15, 100),
+        resumed(16, 100),
+        tried(killed(20), finished, unresumed_check=checked()),
+    )
+    evidence = seen(whole_run_from(0, 0.1), *late, reference=reference)
+    assert verdict(evidence).outcome is Outcome.PASSED
