@@ -16,6 +16,7 @@ import struct
 from typing import Final, NamedTuple
 
 from pytest_checkpoint.record import filter as seccomp_filter
+from pytest_checkpoint.record.one_core import NOWHERE, OneCore
 from pytest_checkpoint.record.syscalls import native
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -111,6 +112,7 @@ class Listener:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        self._one_core = OneCore()
         self._uninterrupted = True
         """The kernel surely knows WAIT_KILLABLE_RECV (5.19): a received call waits to its end."""
         try:
@@ -162,6 +164,7 @@ class Listener:
         flags = os.O_CLOEXEC if close_on_exec else 0
         how = 0 if self._uninterrupted else _ADD_DESCRIPTOR_SEND
         request = bytearray(_ADD_DESCRIPTOR.pack(notification.id, how, descriptor, 0, flags))
+        theirs = self._one_core.enter(notification.thread) if self._uninterrupted else NOWHERE
         try:
             number = fcntl.ioctl(self.descriptor, _IOCTL_ADD_DESCRIPTOR, request)
         except OSError as error:
@@ -170,6 +173,7 @@ class Listener:
             return error.errno or errno.EIO
         finally:
             os.close(descriptor)
+            self._one_core.leave(notification.thread, theirs)
         if self._uninterrupted:
             self.answer(notification, number)
         return 0
