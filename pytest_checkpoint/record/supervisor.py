@@ -113,6 +113,9 @@ class _Execution:
         self._lifeline = lifeline
         self._poller = select.poll()
         self._service: Service | None = None
+        self._serve_call: Callable[[], None] = _nothing
+        self._timed: list[Taker | Service] = list(takers)
+        """What may have something to do without anything having come."""
         self._listener = -1
         self._preemption: preemption.Preemption | None = None
         self._outputs: dict[int, Output] = {}
@@ -162,6 +165,9 @@ class _Execution:
         self._stack.callback(service.close)
         said = next(iter(self._outputs.values()))
         service.delay(self._request, self._root, self._spared, said)
+        self._serve_call = service.serve
+        if service.is_late:
+            self._timed.append(service)
         self._listener = listener
         self._poller.register(listener, select.POLLIN)
         asked = self._request.signal
@@ -181,18 +187,21 @@ class _Execution:
         if now >= until:
             end()
             return
-        for descriptor, happened in self._poller.poll(self._wait_ms(now)):
+        wait_ms = self._wait_ms(now) if self._timed else (until - now) * 1000
+        for descriptor, happened in self._poller.poll(min(wait_ms, _WAIT_MOST_MS)):
             if not self._alive:
                 return  # killed meanwhile: nothing more happens, nor arrives
-            self._see_to(descriptor, happened, wakeup)
-        if self._alive:
+            if descriptor == self._listener and happened & select.POLLIN:
+                self._serve(self._serve_call)
+            else:
+                self._see_to(descriptor, happened, wakeup)
+        if self._timed and self._alive:
             self._serve_due()
 
     def _see_to(self, descriptor: int, happened: int, wakeup: int) -> None:
-        if descriptor == self._listener and self._service is not None:
-            if happened & select.POLLIN:
-                self._serve(self._service.serve)
-            elif happened & _HANGUP:
+        """Anything but a call."""
+        if descriptor == self._listener:
+            if happened & _HANGUP:
                 self._poller.unregister(descriptor)
         elif descriptor in self._outputs:
             if not self._outputs[descriptor].read():
@@ -217,11 +226,9 @@ class _Execution:
                 self._serve(taker.serve_due)
 
     def _wait_ms(self, now: float) -> float:
-        until = self._limit[0]
-        if self._service is not None and self._service.is_late:
-            until = min(until, self._service.due)
-        until = min((until, *(taker.due for taker in self._takers)))
-        return max(0.0, min((until - now) * 1000, _WAIT_MOST_MS))
+        """How long nothing is due."""
+        until = min((self._limit[0], *(one.due for one in self._timed)))
+        return max(0.0, (until - now) * 1000)
 
     def _next_limit(self) -> tuple[float, Callable[[], None]]:
         """When what still lives has to be ended, and how."""
@@ -333,3 +340,6 @@ class _Execution:
             except KilledAt as killed:
                 result = dataclasses.replace(result, killed_at=killed.step)
         return with_totals(result, recorder)
+
+
+def _nothing() -> None: ...

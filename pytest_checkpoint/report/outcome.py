@@ -47,15 +47,18 @@ class Conclusion:
 
 
 def conclude(
-    verdict: Verdict, *, expected: str | None, tolerate_inconclusive: bool, failure_text: str
+    verdict: Verdict, *, expected: str | None, tolerate_inconclusive: bool, text: str = ""
 ) -> Conclusion:
-    """``expected``: the reason of an expected failure; None: it is expected to hold."""
+    """``expected``: the reason of an expected failure; None: it is expected to hold.
+
+    ``text``: how a failure is told; where it is inconclusive, what is said in place of the reason.
+    """
     if verdict.outcome is Outcome.FAILED:
         if expected is not None:
             return Conclusion(Shown.EXPECTED, "xfail", expected)
-        return Conclusion(Shown.FAILED, "fail", failure_text)
+        return Conclusion(Shown.FAILED, "fail", text)
     if verdict.outcome is Outcome.INCONCLUSIVE:
-        text = f"inconclusive: {verdict.reason}"
+        text = f"inconclusive: {text or verdict.reason}"
         if expected is not None:
             text += f"\n(it is an expected failure: {expected}; only a seen failure counts as one)"
         elif tolerate_inconclusive:

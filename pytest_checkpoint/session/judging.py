@@ -41,13 +41,15 @@ class Judge:
         self._settings = settings
         self._arguments = arguments
         self._known: dict[str, Examination | Exception] = {}
+        self._told: dict[tuple[str, str], str] = {}
+        """Subject, and why something of it could not be judged → the item that has said so."""
 
     def settle(self, item: ContractItem) -> None:
         """Return if the promise holds; else raise one of pytest's outcomes."""
         seen = self._examined(item)
         if isinstance(seen, UserError):
             item.stash[USAGE] = str(seen)
-            pytest.fail(f"usage: {seen}", pytrace=False)
+            pytest.fail(f"usage: {self._once(item, str(seen))}", pytrace=False)
         if isinstance(seen, Exception):
             self._settle_from(item, None, _unjudged(item, seen))
             return
@@ -61,6 +63,8 @@ class Judge:
     ) -> None:
         command = self._replay_command(item, verdict)
         text = ""
+        if verdict.outcome is Outcome.INCONCLUSIVE:
+            text = self._once(item, verdict.reason)
         if examination is not None and verdict.outcome is Outcome.FAILED:
             text = failure_text(
                 item.subject.name, item.contract.promise, verdict, examination, command
@@ -73,13 +77,21 @@ class Judge:
             verdict,
             expected=None if as_it_is else item.subject.expected_failures.get(item.contract.id),
             tolerate_inconclusive=self._settings.tolerate_inconclusive,
-            failure_text=text,
+            text=text,
         )
         item.stash[ROW] = row_of(item.subject.name, verdict, conclusion.shown, examination)
         item.user_properties.extend(properties_of(verdict, command))
         if conclusion.kind == "xfail":
             item.add_report_section("call", "checkpoint-contracts", text)
         conclusion.raise_it()
+
+    def _once(self, item: ContractItem, reason: str) -> str:
+        """The reason; where it was given for another contract of the subject, which that was.
+
+        A job that does not even work undisturbed makes every contract inconclusive.
+        """
+        first = self._told.setdefault((item.subject.name, reason), item.nodeid)
+        return reason if first == item.nodeid else f"as {first}, which says why"
 
     def _replay_command(self, item: ContractItem, verdict: Verdict) -> str:
         if not verdict.failures:
@@ -134,9 +146,7 @@ class Judge:
         for item in items:
             verdict = examination.verdicts.get(item.contract.id)
             if verdict is not None:
-                shown = conclude(
-                    verdict, expected=None, tolerate_inconclusive=False, failure_text=""
-                ).shown
+                shown = conclude(verdict, expected=None, tolerate_inconclusive=False).shown
                 self.unfinished.append(row_of(item.subject.name, verdict, shown, examination))
 
 

@@ -79,10 +79,13 @@ class Session:
         return {name for name, word in self.verdicts(subject).items() if word == "failed"}
 
     def inconclusive(self, subject: str = "job") -> str:
-        """The one reason for which every item of a subject is inconclusive."""
+        """The one reason for which every item of a subject is inconclusive: the first gives it."""
         assert set(self.verdicts(subject).values()) == {"inconclusive"}, self.output
-        (text,) = {item.text for item in self.items.values() if item.subject == subject}
-        return text.removeprefix("inconclusive: ")
+        first, *others = (item for item in self.items.values() if item.subject == subject)
+        assert {item.text for item in others} <= {
+            f"inconclusive: as {subject}::{first.contract}, which says why"
+        }, self.output
+        return first.text.removeprefix("inconclusive: ")
 
     @property
     def lines(self) -> list[str]:
