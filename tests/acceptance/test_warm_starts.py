@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 
 import pytest
@@ -156,7 +157,8 @@ def test_verdicts_are_the_same_fresh(
     workplace: Workplace, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All others are judged warm, against the same expectations (test_known_faults)."""
-    (case,) = (one for one in CASES if one.name == name)
+    (known,) = (one for one in CASES if one.name == name)
+    case = dataclasses.replace(known, max_states=40)
     warm = judged(case, case.models[0], workplace)
     monkeypatch.setattr("pytest_checkpoint.phases.warm.FEWEST_STATES", 1 << 30)
     fresh = judged(case, case.models[0], workplace)

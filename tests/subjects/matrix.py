@@ -506,7 +506,7 @@ MUTANTS = (
         name="no_checkpoint",
         caught_by=KEEPS_WORK,
         faults=KILLS,
-        note="judged by CPU, about 0.4 s; on a machine where less than 0.2 s remain, by bytes",
+        note="judged by CPU, about 0.3 s; on a machine where less than 0.2 s remain, by bytes",
     ),
     Case(name="only_final_result", caught_by=KEEPS_WORK, note="judged by bytes"),
     Case(
