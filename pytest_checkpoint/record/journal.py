@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import mmap
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -45,21 +46,26 @@ class Journal:
         objects: bytes = b"",
     ) -> None:
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self._data_file = open(folder / _DATA, "wb", _BUFFER)  # noqa: SIM115 - closed by __exit__
-        self._lines = open(folder / _OPERATIONS, "wb", _BUFFER)  # noqa: SIM115 - same
-        self._data = codec.DataWriter(self._data_file)
         self._pending: list[_Fields] = []
         self._pending_bytes = 0
-        head = {
-            "format": FORMAT,
-            "slot": slot,
-            "events": codec.text(events),
-            "effects": codec.text(effects),
-            "objects": codec.text(objects),
-            "start": codec.encode_image(start, self._data),
-        }
-        self._lines.write(json.dumps(head).encode("ascii") + b"\n")
+        try:
+            with ExitStack() as opened:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._data_file = opened.enter_context(open(folder / _DATA, "wb", _BUFFER))
+                self._lines = opened.enter_context(open(folder / _OPERATIONS, "wb", _BUFFER))
+                self._data = codec.DataWriter(self._data_file)
+                head = {
+                    "format": FORMAT,
+                    "slot": slot,
+                    "events": codec.text(events),
+                    "effects": codec.text(effects),
+                    "objects": codec.text(objects),
+                    "start": codec.encode_image(start, self._data),
+                }
+                self._lines.write(json.dumps(head).encode("ascii") + b"\n")
+                self._files = opened.pop_all()
+        except OSError as problem:
+            raise _unwritable(folder, problem) from problem
 
     def append(
         self,
@@ -107,9 +113,8 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         try:
-            self._write_down()
-            self._data_file.close()
-            self._lines.close()
+            with self._files:
+                self._write_down()
         except OSError as error:
             raise _unwritable(self._folder, error) from error
 

@@ -201,3 +201,30 @@ def test_a_recording_of_another_version(recording: Path) -> None:
 def test_a_recording_that_cannot_be_written(runner: Runner) -> None:
     with pytest.raises(HarnessError):
         runner.run("/bin/true", recording="/proc/nowhere/recording")
+
+
+@pytest.mark.parametrize("name", ["operations.jsonl", "data.bin"])
+@pytest.mark.parametrize(("start_bytes", "size_bytes"), [(1, 1), (1, 1 << 20), (1 << 20, 1)])
+def test_a_recording_that_finds_no_room_is_told(
+    name: str, start_bytes: int, size_bytes: int, tmp_path: Path
+) -> None:
+    """At the latest when it ends; ``/dev/full`` refuses every byte."""
+    (tmp_path / name).symlink_to("/dev/full")
+    there = File(mode=0o600, content=Content.of(memoryview(b"x" * start_bytes)))
+    names = {b"a" * 200 + b"%d" % number: 1 for number in range(start_bytes // 500 + 1)}
+    start = Image({ROOT: Directory(mode=0o700, entries=names), 1: there})
+
+    def record() -> None:
+        with Journal(tmp_path, start, b"", "/slot") as journal:
+            for step in range(1, 200):
+                journal.append(step, "write", b"w/a", (Write(1, 0, b"x" * size_bytes),))
+
+    with pytest.raises(HarnessError, match=r"cannot be written to .*No space left.*make room"):
+        record()
+
+
+def test_a_recording_that_cannot_be_begun_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    start = Image({ROOT: Directory(mode=0o700, entries={})})
+    with pytest.raises(HarnessError, match=r"cannot be written to .*Not a directory"):
+        Journal(tmp_path / "file" / "recording", start, b"", "/slot")
