@@ -86,12 +86,15 @@ class Judge:
         conclusion.raise_it()
 
     def _once(self, item: ContractItem, reason: str) -> str:
-        """The reason; where it was given for another contract of the subject, which that was.
+        """The reason; of one with details only the sentence, where all of it was given before.
 
         A job that does not even work undisturbed makes every contract inconclusive.
         """
         first = self._told.setdefault((item.subject.name, reason), item.nodeid)
-        return reason if first == item.nodeid else f"as {first}, which says why"
+        sentence, _, details = reason.partition("\n")
+        if first == item.nodeid or not details:
+            return reason
+        return f"{sentence} (in full: {first})"
 
     def _replay_command(self, item: ContractItem, verdict: Verdict) -> str:
         if not verdict.failures:

@@ -79,12 +79,15 @@ class Session:
         return {name for name, word in self.verdicts(subject).items() if word == "failed"}
 
     def inconclusive(self, subject: str = "job") -> str:
-        """The one reason for which every item of a subject is inconclusive: the first gives it."""
+        """The one reason for which every item of a subject is inconclusive.
+
+        All give the sentence, the first one its details as well.
+        """
         assert set(self.verdicts(subject).values()) == {"inconclusive"}, self.output
         first, *others = (item for item in self.items.values() if item.subject == subject)
-        assert {item.text for item in others} <= {
-            f"inconclusive: as {subject}::{first.contract}, which says why"
-        }, self.output
+        sentence, *details = first.text.splitlines()
+        again = f"{sentence} (in full: {subject}::{first.contract})" if details else sentence
+        assert {item.text for item in others} <= {again}, self.output
         return first.text.removeprefix("inconclusive: ")
 
     @property

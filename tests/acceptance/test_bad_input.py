@@ -403,6 +403,20 @@ def good():
     assert session.verdicts("good")[RESUME_EQUALS] == "passed"
 
 
+def test_what_the_job_printed_is_shown_once(workplace: Workplace) -> None:
+    run = workplace.shell("echo no config; exit 3")
+
+    session = workplace.judge_job(run, CHECK)
+
+    sentence = (
+        "inconclusive: the undisturbed run exits 3: the job must work before it can be crashed; "
+        "it printed:"
+    )
+    first, *others = (item.text for item in session.items.values())
+    assert first == f"{sentence}\n  no config"
+    assert set(others) == {f"{sentence} (in full: job::{RESUME_EQUALS})"}
+
+
 # --- found by an experiment ---
 
 
