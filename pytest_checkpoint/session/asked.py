@@ -74,4 +74,4 @@ def refuse_strays(config: pytest.Config) -> None:
     if config.stash.get(_ADDED, False):
         from pytest_checkpoint.session import command_line
 
-        command_line.refuse_strays(config)
+        command_line.refuse_strays(config, MASTER)

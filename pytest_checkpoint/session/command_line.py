@@ -7,8 +7,6 @@ from typing import Final, Literal
 
 import pytest
 
-from pytest_checkpoint.session.asked import MASTER
-
 Kind = Literal["string", "linelist", "bool"]
 """What an option takes: one value, one each time it is given, none. pytest's words for ini keys."""
 
@@ -143,7 +141,7 @@ def given(config: pytest.Config, flags: Sequence[Flag] = FLAGS) -> Iterator[tupl
             yield flag, [raw]
 
 
-def refuse_strays(config: pytest.Config) -> None:
+def refuse_strays(config: pytest.Config, master: str) -> None:
     """Raise UsageError for options that have no effect, because the main one is missing.
 
     Those of ``addopts`` are meant for whenever it is not.
@@ -152,5 +150,5 @@ def refuse_strays(config: pytest.Config) -> None:
     strays = [flag.name for flag, _ in given(config) if flag.name in typed]
     if strays:
         raise pytest.UsageError(
-            f"{', '.join(strays)} given without {MASTER}: add it, or leave the rest out"
+            f"{', '.join(strays)} given without {master}: add it, or leave the rest out"
         )
