@@ -2,13 +2,13 @@
 
     python benchmarks/full_disk.py [--boundaries N] [--seed N] [--jobs N] [NAME …]
 
-Every subject that comes with this repository is run with so few blocks or inodes, from what lies
-there already up to one more than it needs, and resumed with as few after kills: each once on a
-tmpfs that is mounted for it, and once with the virtual quota. They agree if they end alike (exit
-code or signal), if something was refused in both or in neither, if they leave the same names, types
-and numbers of blocks, and if the check says the same afterwards. A pair that does not agree is
-tried again, up to six times in all: a job with threads, or with times in its files, does not do the
-same twice.
+Every subject that comes with this repository, and needs no more than a workspace, is run with so
+few blocks or inodes, from what lies there already up to one more than it needs, and resumed with as
+few after kills: each once on a tmpfs that is mounted for it, and once with the virtual quota. They
+agree if they end alike (exit code or signal), if something was refused in both or in neither, if
+they leave the same names, types and numbers of blocks, and if the check says the same afterwards. A
+pair that does not agree is tried again, up to six times in all: a job with threads, or with times
+in its files, does not do the same twice.
 
 Exit code: 0 if all agree, 1 if not, 2 if no tmpfs can be mounted here.
 """
