@@ -86,8 +86,8 @@ def nearest_reference(evidence: Evidence) -> Reference | None:
     there, without the start-up, and what decides does not change with what was explored.
     """
     reference = evidence.reference
-    if reference is None or scale_of(reference).cpu_unjudged is not None:
-        return reference
+    if reference is None:
+        return None
     whole_runs = [
         experiment.resume.user_cpu_s
         for experiment in evidence.experiments

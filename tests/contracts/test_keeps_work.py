@@ -386,7 +386,6 @@ def test_a_control_run_on_a_busy_machine_acquits_nobody() -> None:
         whole_run_from(0, 5.0, operations=19),
         whole_run_from(0, 5.0, bytes_written=999),
         whole_run_from(0, 5.0, exit_code=1),
-        whole_run_from(0, 1.1),  # so little that CPU would not be judged any more
     ],
 )
 def test_only_a_whole_run_from_the_untouched_start_is_one_more_undisturbed_run(
@@ -394,6 +393,13 @@ def test_only_a_whole_run_from_the_untouched_start_is_one_more_undisturbed_run(
 ) -> None:
     evidence = seen(other, resumed(15, cpu_s=8.0), resumed(16, cpu_s=8.0), reference=cpu_bound())
     assert verdict(evidence).outcome is Outcome.PASSED
+
+
+def test_what_decides_does_not_change_with_what_was_explored() -> None:
+    """By a whole run of so little CPU it would not be judged any more: bytes would, all of them."""
+    late = [resumed(step, 1000, cpu_s=2.0) for step in (15, 16)]
+    evidence = seen(whole_run_from(0, 1.1), *late, reference=cpu_bound())
+    assert verdict(confirm(evidence)).outcome is Outcome.PASSED
 
 
 def test_where_cpu_is_not_judged_the_control_runs_are_the_reference() -> None:

@@ -203,6 +203,14 @@ def test_a_recording_that_cannot_be_written(runner: Runner) -> None:
         runner.run("/bin/true", recording="/proc/nowhere/recording")
 
 
+def test_the_bytes_of_large_writes_are_not_held_back(tmp_path: Path) -> None:
+    """Operations are written down many at once; a gigabyte in a hundred calls is not kept."""
+    start = Image({ROOT: Directory(mode=0o700, entries={})})
+    with Journal(tmp_path, start, b"", "/slot") as journal:
+        journal.append(1, "write", b"w/a", (Write(1, 0, b"x" * (1 << 20)),))
+        assert (tmp_path / "data.bin").stat().st_size == 1 << 20
+
+
 @pytest.mark.parametrize("name", ["operations.jsonl", "data.bin"])
 @pytest.mark.parametrize(("start_bytes", "size_bytes"), [(1, 1), (1, 1 << 20), (1 << 20, 1)])
 def test_a_recording_that_finds_no_room_is_told(
