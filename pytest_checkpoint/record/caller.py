@@ -22,7 +22,7 @@ from typing import Final
 from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.directories import Directories
 from pytest_checkpoint.record.handles import Handles
-from pytest_checkpoint.record.memory import read_memory, read_string, write_memory
+from pytest_checkpoint.record.memory import read_memory, read_string, read_strings, write_memory
 from pytest_checkpoint.record.place import NO_NAMES, Place, link_target, split
 from pytest_checkpoint.record.reply import CannotRecord, Fails, PassOn, Unobservable, failing
 from pytest_checkpoint.record.tracked import Identity
@@ -156,6 +156,12 @@ class Caller:
         except OSError as error:
             raise self._unreadable(error) from error
 
+    def strings(self, first: int, second: int) -> tuple[bytes, bytes]:
+        try:
+            return read_strings(self.thread, first, second)
+        except OSError as error:
+            raise self._unreadable(error) from error
+
     def put(self, address: int, data: bytes) -> None:
         try:
             write_memory(self.thread, address, data)
@@ -232,6 +238,9 @@ class Caller:
         exist. Paths that end in ``.``, ``..`` or nothing are passed on: no such call creates or
         removes a name.
         """
+        place = self.certain_place(path)
+        if place is not None and not (follow and is_link(place.found())):
+            return place
         if not path:
             raise PassOn
         path = self.rewritten(path)
@@ -257,6 +266,14 @@ class Caller:
                 os.close(start)
         raise Fails(errno.ELOOP)
 
+    def certain_place(self, path: bytes) -> Place | None:
+        """The place, not followed, if there is no need to ask what its directory is."""
+        if self._directories is None:
+            return None
+        parent, _, name = path.rpartition(b"/")
+        known = self._directories.at(parent)
+        return None if known is None or name in NO_NAMES else Place.kept(*known, name)
+
     def _known_place(self, directory: int, path: bytes, *, follow: bool) -> Place | None:
         """The place, if it lies in a directory that is open already and takes no more than that."""
         if self._directories is None:
@@ -276,11 +293,11 @@ class Caller:
             known = self._directories.get(identity)
             if known is None:
                 return None
-            place = Place.kept(known, identity, name)
+            place = Place.kept(known, identity, None, name)
             there = place.found() if follow else None
         except (OSError, Fails):
             return None  # whatever it is, it is met again
-        return None if there is not None and stat.S_ISLNK(there.st_mode) else place
+        return None if is_link(there) else place
 
     def handle(self, directory: int, path: bytes, *, follow: bool) -> int:
         """An O_PATH descriptor of what a path leads to. The caller of this closes it."""
@@ -319,6 +336,10 @@ def signed(number: int) -> int:
     """A 32-bit int argument as the kernel reads it."""
     number &= 0xFFFFFFFF
     return number - (1 << 32) if number & 0x80000000 else number
+
+
+def is_link(status: os.stat_result | None) -> bool:
+    return status is not None and stat.S_ISLNK(status.st_mode)
 
 
 def is_regular(status: os.stat_result) -> bool:

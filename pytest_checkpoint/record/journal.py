@@ -17,7 +17,7 @@ from typing import Final, Self, TypeAlias
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import codec
-from pytest_checkpoint.record.operations import Effect, Operation, Write
+from pytest_checkpoint.record.operations import Effect, Operation
 from pytest_checkpoint.tree.image import Image, NodeId
 
 FORMAT: Final = 1
@@ -28,9 +28,10 @@ _AT_ONCE: Final = 128
 """Operations that are written down together."""
 
 
-_Fields: TypeAlias = tuple[
+Fields: TypeAlias = tuple[
     int, str, bytes, tuple[Effect, ...], bytes, int, int, int, int, NodeId | None
 ]
+"""step, call, path, effects, target_path, process, thread, time_ns, error, node."""
 
 
 class Journal:
@@ -46,7 +47,7 @@ class Journal:
         objects: bytes = b"",
     ) -> None:
         self._folder = folder
-        self._pending: list[_Fields] = []
+        self._pending: list[Fields] = []
         self._pending_bytes = 0
         try:
             with ExitStack() as opened:
@@ -67,29 +68,14 @@ class Journal:
         except OSError as problem:
             raise _unwritable(folder, problem) from problem
 
-    def append(
-        self,
-        step: int,
-        call: str,
-        path: bytes,
-        effects: tuple[Effect, ...],
-        target_path: bytes = b"",
-        process: int = 0,
-        thread: int = 0,
-        time_ns: int = 0,
-        error: int = 0,
-        node: NodeId | None = None,
-    ) -> None:
-        """The fields of an :class:`Operation`, which need not be made for it.
+    def append(self, fields: Fields, size: int) -> None:
+        """``fields``: of an :class:`Operation`, which need not be made for it; ``size``: in bytes,
+        of what it writes.
 
         The job waits meanwhile. What is written down of many at once takes half as long.
         """
-        self._pending.append(
-            (step, call, path, effects, target_path, process, thread, time_ns, error, node)
-        )
-        for effect in effects:
-            if type(effect) is Write:
-                self._pending_bytes += len(effect.data)
+        self._pending.append(fields)
+        self._pending_bytes += size
         if len(self._pending) >= _AT_ONCE or self._pending_bytes >= _BUFFER:
             self._write_down()
 

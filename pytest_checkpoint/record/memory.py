@@ -29,12 +29,15 @@ _BUFFER: Final = ctypes.create_string_buffer(_SHORT)
 _VIEW: Final = memoryview(_BUFFER).cast("B")
 _BUFFER_ADDRESS: Final = ctypes.addressof(_BUFFER)
 _STRING: Final = (ctypes.c_char * PAGE).from_buffer(_BUFFER)
-_VECTORS: Final = ctypes.create_string_buffer(32)
+_SECOND_STRING: Final = (ctypes.c_char * PAGE).from_buffer(_BUFFER, PAGE)
+_VECTORS: Final = ctypes.create_string_buffer(64)
 _describe: Final = struct.Struct("=4Q").pack_into
 """Where it is copied to and from: address and length, twice."""
 _HERE: Final = ctypes.c_void_p(ctypes.addressof(_VECTORS))
 _THERE: Final = ctypes.c_void_p(ctypes.addressof(_VECTORS) + 16)
-_ONE, _NO_FLAGS = ctypes.c_ulong(1), ctypes.c_ulong(0)
+_describe_two: Final = struct.Struct("=8Q").pack_into
+_THERE_TWO: Final = ctypes.c_void_p(ctypes.addressof(_VECTORS) + 32)
+_ONE, _TWO, _NO_FLAGS = ctypes.c_ulong(1), ctypes.c_ulong(2), ctypes.c_ulong(0)
 """Arguments of their own types are passed on as they are, which is faster than converting them."""
 
 
@@ -45,7 +48,11 @@ def read_memory(process: int, ranges: list[tuple[int, int]]) -> bytearray:
     asked for then, perhaps empty.
     """
     if len(ranges) == 1 and ranges[0][1] <= _SHORT:
-        return bytearray(_VIEW[: _read_range(process, _BUFFER_ADDRESS, *ranges[0])])
+        address, length = ranges[0]
+        _describe(_VECTORS, 0, _BUFFER_ADDRESS, length, address, length)
+        if _read_process(process, _HERE, _ONE, _THERE, _ONE, _NO_FLAGS) != length:
+            length = _read_range(process, _BUFFER_ADDRESS, address, length)
+        return bytearray(_VIEW[:length])
     result = bytearray(sum(length for _, length in ranges))
     if not result:
         return result
@@ -105,6 +112,20 @@ def read_string(process: int, address: int, limit: int = PAGE) -> bytes:
         parts.append(piece[:count])
         length += count
     raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+
+
+def read_strings(process: int, first: int, second: int) -> tuple[bytes, bytes]:
+    """Two of them, at the cost of one if both end on the pages on which they begin."""
+    lengths = PAGE - first % PAGE, PAGE - second % PAGE
+    _describe_two(
+        *(_VECTORS, 0, _BUFFER_ADDRESS, lengths[0], _BUFFER_ADDRESS + PAGE, lengths[1]),
+        *(first, lengths[0], second, lengths[1]),
+    )
+    if _read_process(process, _HERE, _TWO, _THERE_TWO, _TWO, _NO_FLAGS) == sum(lengths):
+        strings = _STRING.value, _SECOND_STRING.value
+        if len(strings[0]) < lengths[0] and len(strings[1]) < lengths[1]:
+            return strings
+    return read_string(process, first), read_string(process, second)
 
 
 def write_memory(process: int, address: int, data: bytes) -> None:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from pytest_checkpoint.record.directories import Directories
 from pytest_checkpoint.record.reply import PassOn, failing
 from pytest_checkpoint.record.tracked import Identity
+from pytest_checkpoint.tree.image import NodeId
 
 NO_NAMES: Final = (b"", b".", b"..")
 _DIRECTORY: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -17,7 +18,7 @@ _DIRECTORY: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 class Place:
     """A name in a directory, resolved as the caller would: last component not followed further."""
 
-    __slots__ = ("_is_ours", "_seen", "argument", "directory", "identity", "name")
+    __slots__ = ("_is_ours", "_seen", "argument", "directory", "identity", "name", "node")
 
     def __init__(self, directory: int, name: bytes, *, as_directory: bool) -> None:
         self.directory = directory
@@ -27,14 +28,20 @@ class Place:
         """The name as the caller gave it: a slash behind it means that it must be a directory."""
         status = os.fstat(directory)
         self.identity = (status.st_dev, status.st_ino)
+        self.node: NodeId | None = None
+        """The recorded directory that it is, where that was certain without a look."""
         self._is_ours = True
         self._seen: os.stat_result | Literal[False] | None = False
 
     @classmethod
-    def kept(cls, directory: int, identity: Identity, name: bytes) -> Place:
+    def kept(
+        cls, directory: int, identity: Identity, node: NodeId | None, name: bytes
+    ) -> Place:
         """In a directory that is kept open."""
         place = cls.__new__(cls)
-        place.directory, place.identity = directory, identity
+        place.directory = directory
+        place.identity = identity
+        place.node = node
         place.name = place.argument = name
         place._is_ours = place._seen = False
         return place

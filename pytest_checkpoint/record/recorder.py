@@ -27,6 +27,7 @@ from pytest_checkpoint.record.operations import (
     MapShared,
     Origin,
     Sent,
+    SetAttribute,
     SetMode,
     SetOwner,
     SetTime,
@@ -39,6 +40,8 @@ from pytest_checkpoint.record.reply import Fails, PassOn
 from pytest_checkpoint.record.tracked import TrackedTree
 from pytest_checkpoint.tree.image import NodeId
 
+_EVENTS: Final = frozenset({Event, Sent, Stored})
+_RIGHTS: Final = frozenset({Create, CreateUnnamed, SetMode, SetOwner, SetAttribute})
 _PRIVILEGED: Final = stat.S_ISUID | stat.S_ISGID
 OnStep = Callable[[int, tuple[Effect, ...]], None]
 
@@ -71,7 +74,7 @@ class Recorder:
     """The step at which one of them first did."""
     mark: MarkFinder | None = None
     """Where a signal or a hold comes; None: at a step of its own."""
-    directories: Directories = field(default_factory=Directories)
+    directories: Directories = field(init=False)
     """Those of the tree that are kept open."""
     mapped: MappedFiles = field(default_factory=lambda: MappedFiles(family.is_mapped))
     totals: Totals = field(default_factory=Totals)
@@ -89,7 +92,7 @@ class Recorder:
     _owner: tuple[int, int] = field(default_factory=lambda: (os.geteuid(), os.getegid()))
 
     def __post_init__(self) -> None:
-        self.tree.forgets = self.directories.drop
+        self.directories = Directories(self.tree, os.fsencode(self.slot))
         for node, mode in self.tree.start_modes.items():
             self._note_mode(node, mode)
 
@@ -110,29 +113,23 @@ class Recorder:
         ``node``: of one that failed, see :class:`Operation`.
         """
         self.step += 1
-        if effects and isinstance(effects[0], (Event, Sent, Stored)):
+        if effects and type(effects[0]) in _EVENTS:
             self.totals.events += 1
         else:
             self.totals.operations += 1
+        size = 0
         for effect in effects:
-            if type(effect) is SetTime:  # the most frequent one
-                continue
-            if isinstance(effect, Write):
+            if type(effect) is Write:
+                size += len(effect.data)
                 self._count(effect, path)
-            elif isinstance(effect, (Create, CreateUnnamed, SetMode)):
-                self._note_mode(effect.node, effect.mode)
+            elif type(effect) in _RIGHTS:
+                self._note_rights(effect)
         if self.journal is not None:
+            time_ns = time.monotonic_ns() - self.started_ns
+            process, thread = caller.process, caller.thread
             self.journal.append(
-                self.step,
-                call,
-                path,
-                effects,
-                target_path,
-                caller.process,
-                caller.thread,
-                time.monotonic_ns() - self.started_ns,
-                error,
-                node,
+                (self.step, call, path, effects, target_path, process, thread, time_ns, error, node),
+                size,
             )
         for trouble in self.troubles:
             trouble.after(call, path, target_path, effects, error)
@@ -203,11 +200,20 @@ class Recorder:
         if self.tree.in_workspace(path):
             self.totals.workspace_bytes += size
 
+    def _note_rights(self, effect: Effect) -> None:
+        """Who may do what with an inode is about to be different, or it is a new one."""
+        if isinstance(effect, (Create, CreateUnnamed, SetMode)):
+            self._note_mode(effect.node, effect.mode)
+        elif isinstance(effect, (SetOwner, SetAttribute)) and self.tree.is_directory(effect.node):
+            self.tree.distrust()
+
     def _note_mode(self, node: NodeId, mode: int) -> None:
         if mode & _PRIVILEGED:
             self._privileged[node] = mode
-        else:
+        elif self._privileged:
             self._privileged.pop(node, None)
+        if not mode & stat.S_IXUSR and self.tree.is_directory(node):
+            self.tree.distrust()
 
     def made(self, node: NodeId, status: os.stat_result) -> tuple[Effect, ...]:
         """What else there is to say of a new inode; nothing, if nobody writes it down."""
@@ -282,6 +288,8 @@ class Recorder:
         return self.tree.file(status) if is_regular(status) else None
 
     def directory(self, place: Place) -> NodeId | None:
+        if place.node is not None:
+            return place.node
         node = self.tree.directory(place.identity)
         if node is not None:
             place.keep(self.directories)

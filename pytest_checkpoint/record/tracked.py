@@ -8,11 +8,12 @@ outside turns up with the same numbers, and is overwritten when a new file is cr
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from typing import Final
 
 from pytest_checkpoint.record.operations import WORKSPACE
-from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, NodeId
+from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, Node, NodeId
 
 Identity = tuple[int, int]
 """(st_dev, st_ino)."""
@@ -47,9 +48,13 @@ class TrackedTree:
         self._entries: dict[NodeId, dict[bytes, NodeId]] = {}
         self._names: dict[NodeId, set[tuple[NodeId, bytes]]] = {}
         self._last_path: dict[NodeId, bytes] = {}
-        self._directory_paths: dict[NodeId, bytes] = {ROOT: b""}
-        """Of directories, as far as they have been asked for since one was moved or removed."""
-        self.forgets: Callable[[Identity], None] = _nothing
+        self._paths: dict[NodeId, bytes] = {ROOT: b""}
+        """As far as they have been asked for since a name of theirs, or of a directory, changed."""
+        self.moves: Callable[[], object] = _nothing
+        """Called when directories may have other paths."""
+        self.is_passable = all(map(_is_passable, image.nodes.values()))
+        """Whether nothing but a missing name keeps anybody from any recorded directory."""
+        self.forgets: Callable[[Identity], object] = _nothing
         """Called when a directory is no longer part of the tree."""
         self._next = max(image.nodes, default=0) + 1
         self.events = events
@@ -110,20 +115,18 @@ class TrackedTree:
 
     def path(self, node: NodeId) -> bytes:
         """One path of the node, relative to the recorded directory; the last it had, if none."""
-        known = self._directory_paths.get(node)
+        known = self._paths.get(node)
         if known is not None:
             return known
         names = self._names.get(node)
         if not names:
             return self._last_path.get(node, b"(unnamed)")
         directory, name = min(names) if len(names) > 1 else next(iter(names))
-        path = self.path_of(directory, name)
-        if node in self._entries:
-            self._directory_paths[node] = path
+        path = self._paths[node] = self.path_of(directory, name)
         return path
 
     def path_of(self, directory: NodeId, name: bytes) -> bytes:
-        parent = self._directory_paths.get(directory)
+        parent = self._paths.get(directory)
         if parent is None:
             parent = self._directory_path(directory)
         return parent + b"/" + name if parent else name
@@ -132,15 +135,15 @@ class TrackedTree:
         """Without recursion: trees may be deeper than Python recurses."""
         parts: list[bytes] = []
         current = directory
-        while current not in self._directory_paths:
+        while current not in self._paths:
             names = self._names.get(current)
             if not names:  # of one that has been removed, nothing is remembered
                 return b"/".join([self._last_path.get(current, b"(unnamed)"), *reversed(parts)])
             current, name = next(iter(names))  # a directory has one
             parts.append(name)
-        above = self._directory_paths[current]
+        above = self._paths[current]
         path = b"/".join([above, *reversed(parts)] if above else reversed(parts))
-        self._directory_paths[directory] = path
+        self._paths[directory] = path
         return path
 
     def node_at(self, path: bytes) -> NodeId | None:
@@ -149,6 +152,9 @@ class TrackedTree:
         for name in path.split(b"/"):
             node = None if node is None else self._entries.get(node, {}).get(name)
         return node
+
+    def holds(self, directory: NodeId, name: bytes) -> bool:
+        return name in self._entries[directory]
 
     def is_directory(self, node: NodeId | None) -> bool:
         return node in self._entries
@@ -165,6 +171,11 @@ class TrackedTree:
         return path.startswith(_BELOW_WORKSPACE) or path == WORKSPACE
 
     # --- following what happens ---
+
+    def distrust(self) -> None:
+        """From now on rights may keep somebody from a recorded directory."""
+        self.is_passable = False
+        self.moves()
 
     def create(
         self, directory: NodeId, name: bytes, status: os.stat_result, *, is_directory: bool
@@ -187,6 +198,7 @@ class TrackedTree:
         if len(names) == 1:
             self._last_path[node] = self.path(node)
         names.discard((directory, name))
+        self._paths.pop(node, None)
         if node in self._entries:  # a removed directory's number is free at once
             self._forget(node)
 
@@ -223,11 +235,17 @@ class TrackedTree:
 
     def _put(self, directory: NodeId, name: bytes, node: NodeId) -> None:
         self._entries[directory][name] = node
-        self._names.setdefault(node, set()).add((directory, name))
+        names = self._names.get(node)
+        if names:
+            names.add((directory, name))
+            self._paths.pop(node, None)
+        else:
+            self._names[node] = {(directory, name)}
 
     def _take(self, directory: NodeId, name: bytes) -> None:
         node = self._entries[directory].pop(name)
         self._names[node].discard((directory, name))
+        self._paths.pop(node, None)
 
     def _forget(self, node: NodeId) -> None:
         entries = self._entries.pop(node, None)
@@ -247,8 +265,15 @@ class TrackedTree:
 
     def _forget_paths(self) -> None:
         """A directory has another path now, or none."""
-        self._directory_paths.clear()
-        self._directory_paths[ROOT] = b""
+        self._paths.clear()
+        self._paths[ROOT] = b""
+        self.moves()
 
 
-def _nothing(identity: Identity) -> None: ...
+def _is_passable(node: Node) -> bool:
+    if not isinstance(node, Directory):
+        return True
+    return node.owner[0] == os.geteuid() and bool(node.mode & stat.S_IXUSR)
+
+
+def _nothing(*arguments: object) -> None: ...

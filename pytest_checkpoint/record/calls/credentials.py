@@ -21,4 +21,5 @@ def umask(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 def user(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     """setuid, setgid, setgroups and their kin."""
     recorder.user_varies = True
+    recorder.tree.distrust()
     raise PassOn

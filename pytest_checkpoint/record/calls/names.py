@@ -57,9 +57,10 @@ def renameat2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
 def _rename(
     recorder: Recorder, caller: Caller, call: str, old: Arguments, new: Arguments, flags: int
 ) -> Reply:
-    source = caller.place(old[0], caller.string(old[1]), follow=False)
+    paths = caller.strings(old[1], new[1])
+    source = caller.place(old[0], paths[0], follow=False)
     try:
-        target = caller.place(new[0], caller.string(new[1]), follow=False)
+        target = caller.place(new[0], paths[1], follow=False)
         try:
             return _move(recorder, caller, call, source, target, flags)
         finally:

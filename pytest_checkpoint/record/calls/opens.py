@@ -66,6 +66,10 @@ def _open(
     mode &= 0o7777
     if flags & _TMPFILE == _TMPFILE:
         return _open_unnamed(recorder, caller, call, directory, path, flags, mode)
+    if flags & os.O_CREAT:
+        made = _make(recorder, caller, call, path, flags, mode)
+        if made is not None:
+            return made
     rewritten = caller.rewritten(path)
     if caller.is_process_descriptor(rewritten):
         return _reopen(recorder, caller, call, rewritten, flags)
@@ -79,6 +83,51 @@ def _open(
         return _open_inside(recorder, caller, call, place, parent, flags, mode)
     finally:
         place.close()
+
+
+def _make(
+    recorder: Recorder, caller: Caller, call: str, path: bytes, flags: int, mode: int
+) -> Reply | None:
+    """Create a file where nothing is recorded to stand; None: look first."""
+    place = caller.certain_place(path)
+    if place is None or place.node is None or recorder.tree.holds(place.node, place.name):
+        return None
+    parent = place.node
+    if parent == ROOT and place.name in BESIDE:
+        return None
+    shown = recorder.tree.path_of(parent, place.name)
+    recorder.intend(caller, call, shown, deed=Deed.MAKE)
+    try:
+        with caller.creating(umask_varies=recorder.umask_varies):
+            file = os.open(place.name, flags | os.O_EXCL, mode, dir_fd=place.directory)
+    except FileExistsError:
+        return None  # it was made by who does not belong to the job
+    except OSError as error:
+        recorder.record(caller, call, shown, error=number_of(error))
+        return Failure(number_of(error))
+    _record_made(recorder, caller, call, place, parent, shown, file)
+    return Descriptor(file, bool(flags & os.O_CLOEXEC))
+
+
+def _record_made(
+    recorder: Recorder,
+    caller: Caller,
+    call: str,
+    place: Place,
+    parent: NodeId,
+    path: bytes,
+    file: int,
+) -> None:
+    now = os.fstat(file)
+    node = recorder.tree.create(parent, place.name, now, is_directory=False)
+    recorder.record(
+        caller,
+        call,
+        path,
+        Create(parent, place.name, node, NodeKind.FILE, stat.S_IMODE(now.st_mode)),
+        *recorder.made(node, now),
+        *recorder.touched(parent, place),
+    )
 
 
 def _open_outside(recorder: Recorder, caller: Caller, call: str, place: Place, flags: int) -> Reply:
@@ -122,16 +171,7 @@ def _open_inside(
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
     if status is None:
-        now = os.fstat(file)
-        node = recorder.tree.create(parent, place.name, now, is_directory=False)
-        recorder.record(
-            caller,
-            call,
-            path,
-            Create(parent, place.name, node, NodeKind.FILE, stat.S_IMODE(now.st_mode)),
-            *recorder.made(node, now),
-            *recorder.touched(parent, place),
-        )
+        _record_made(recorder, caller, call, place, parent, path, file)
     elif node is not None:
         _record_cut(recorder, caller, call, node, file)
     elif cut is not None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import codec, operations
-from pytest_checkpoint.record.journal import Journal, load
+from pytest_checkpoint.record.journal import Fields, Journal, load
 from pytest_checkpoint.record.operations import NodeKind, Operation, Origin, Write
 from pytest_checkpoint.tree.content import Content
 from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, Special, Symlink
@@ -143,11 +143,17 @@ def test_the_journal_of_a_killed_run_is_whole(runner: Runner) -> None:
     assert written == Write(written.node, 0, b"x" * 10) if written else False
 
 
+def _written(step: int, data: bytes) -> tuple[Fields, int]:
+    """What the journal is given of a write."""
+    write = Write(1, 0, data)
+    return (step, "write", b"w/a", (write,), b"", 0, 0, 0, 0, None), len(data)
+
+
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
     start = Image({ROOT: Directory(mode=0o700, entries={})})
     with Journal(tmp_path, start, b"start a\n", "/slot") as journal:
-        journal.append(1, "write", b"w/a", (Write(1, 0, b"xyz"),))
+        journal.append(*_written(1, b"xyz"))
     return tmp_path
 
 
@@ -207,7 +213,7 @@ def test_the_bytes_of_large_writes_are_not_held_back(tmp_path: Path) -> None:
     """Operations are written down many at once; a gigabyte in a hundred calls is not kept."""
     start = Image({ROOT: Directory(mode=0o700, entries={})})
     with Journal(tmp_path, start, b"", "/slot") as journal:
-        journal.append(1, "write", b"w/a", (Write(1, 0, b"x" * (1 << 20)),))
+        journal.append(*_written(1, b"x" * (1 << 20)))
         assert (tmp_path / "data.bin").stat().st_size == 1 << 20
 
 
@@ -225,7 +231,7 @@ def test_a_recording_that_finds_no_room_is_told(
     def record() -> None:
         with Journal(tmp_path, start, b"", "/slot") as journal:
             for step in range(1, 200):
-                journal.append(step, "write", b"w/a", (Write(1, 0, b"x" * size_bytes),))
+                journal.append(*_written(step, b"x" * size_bytes))
 
     with pytest.raises(HarnessError, match=r"cannot be written to .*No space left.*make room"):
         record()
