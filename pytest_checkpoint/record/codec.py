@@ -8,11 +8,12 @@ Latin-1 text, so that ordinary names stay readable and any byte comes back; the 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from pytest_checkpoint.record import operations
 from pytest_checkpoint.record.operations import Effect, NodeKind, Operation, Origin, Write
@@ -58,6 +59,10 @@ _FIELDS: Final = {
 _ENCODE: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _BYTES: Final = frozenset({"name", "target", "source_name", "target_name", "value"})
 
+Fields: TypeAlias = tuple[
+    int, str, bytes, tuple[Effect, ...], bytes, int, int, int, int, NodeId | None
+]
+"""step, call, path, effects, target_path, process, thread, time_ns, error, node: an operation."""
 Reader = Callable[[int, int], memoryview]
 """Gives ``length`` bytes at ``offset`` of the data file."""
 
@@ -84,22 +89,11 @@ def raw(value: str) -> bytes:
     return value.encode("latin-1")
 
 
-def encode_step(
-    step: int,
-    call: str,
-    path: bytes,
-    effects: tuple[Effect, ...],
-    target_path: bytes,
-    process: int,
-    thread: int,
-    time_ns: int,
-    error: int,
-    node: NodeId | None,
-    data: DataWriter,
-) -> str:
+def encode_step(fields: Fields, data: DataWriter) -> str:
     """An operation by its fields, as a line; put together by hand, because the job waits for it."""
+    step, call, path, effects, target_path, process, thread, time_ns, error, node = fields
     line = (
-        f'{{"step":{step},"call":{_quoted(call)},"path":{_text(path)},'
+        f'{{"step":{step},"call":"{call}","path":{_text(path)},'
         f'"effects":[{",".join([_LINES[type(one)](one, data) for one in effects])}],'
         f'"process":{process},"thread":{thread},"time_ns":{time_ns}'
     )
@@ -128,11 +122,9 @@ def decode_operation(line: str, read: Reader) -> Operation:
     )
 
 
-_quoted: Final[Callable[[str], str]] = encode_basestring_ascii
-
-
+@functools.lru_cache(4096)
 def _text(data: bytes) -> str:
-    return _quoted(data.decode("latin-1"))
+    return encode_basestring_ascii(data.decode("latin-1"))
 
 
 def _effect(effect: Effect, data: DataWriter) -> str:

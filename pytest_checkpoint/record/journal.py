@@ -13,12 +13,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Final, Self
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import codec
 from pytest_checkpoint.record.operations import Effect, Operation
-from pytest_checkpoint.tree.image import Image, NodeId
+from pytest_checkpoint.tree.image import Image
 
 FORMAT: Final = 1
 _OPERATIONS: Final = "operations.jsonl"
@@ -26,12 +26,6 @@ _DATA: Final = "data.bin"
 _BUFFER: Final = 1 << 18
 _AT_ONCE: Final = 128
 """Operations that are written down together."""
-
-
-Fields: TypeAlias = tuple[
-    int, str, bytes, tuple[Effect, ...], bytes, int, int, int, int, NodeId | None
-]
-"""step, call, path, effects, target_path, process, thread, time_ns, error, node."""
 
 
 class Journal:
@@ -47,7 +41,7 @@ class Journal:
         objects: bytes = b"",
     ) -> None:
         self._folder = folder
-        self._pending: list[Fields] = []
+        self._pending: list[codec.Fields] = []
         self._pending_bytes = 0
         try:
             with ExitStack() as opened:
@@ -68,9 +62,8 @@ class Journal:
         except OSError as problem:
             raise _unwritable(folder, problem) from problem
 
-    def append(self, fields: Fields, size: int) -> None:
-        """``fields``: of an :class:`Operation`, which need not be made for it; ``size``: in bytes,
-        of what it writes.
+    def append(self, fields: codec.Fields, size: int) -> None:
+        """``fields``: of an :class:`Operation`; ``size``: of what it writes, in bytes.
 
         The job waits meanwhile. What is written down of many at once takes half as long.
         """
@@ -81,7 +74,7 @@ class Journal:
 
     def _write_down(self) -> None:
         try:
-            lines = [codec.encode_step(*fields, self._data) for fields in self._pending]
+            lines = [codec.encode_step(fields, self._data) for fields in self._pending]
             self._lines.write("".join(lines).encode("ascii"))
         except OSError as problem:
             raise _unwritable(self._folder, problem) from problem

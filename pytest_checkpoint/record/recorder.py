@@ -247,10 +247,8 @@ class Recorder:
         if self.journal is None:
             return ()
         first = SetTime(node, os.fstat(place.directory).st_mtime_ns)
-        if other is None:
+        if other is None or other[0] == node:
             return (first,)
-        if other[0] == node:
-            return first, first
         return first, SetTime(other[0], os.fstat(other[1].directory).st_mtime_ns)
 
     def catch_up(self, caller: Caller) -> None:

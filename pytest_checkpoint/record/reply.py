@@ -73,9 +73,9 @@ def failing(error: OSError) -> Exception:
 
 def answer(listener: kernel.Listener, notification: kernel.Notification, reply: Reply) -> None:
     """Let the caller go on with it."""
-    if isinstance(reply, Value):
+    if type(reply) is Value:
         listener.answer(notification, reply.value)
-    elif isinstance(reply, Failure):
+    elif type(reply) is Failure:
         listener.fail(notification, reply.error)
     else:
         error = listener.answer_descriptor(notification, *reply)

@@ -127,6 +127,6 @@ class Service:
         """``step``: how far the recording was before the call."""
         if self.delays is None:
             answer(self._listener, notification, reply)
-        else:
-            recorded = self._recorder.step != step
-            self.delays.answer(notification, reply, recorded=recorded)
+            return
+        recorded = self._recorder.step != step
+        self.delays.answer(notification, reply, recorded=recorded)

@@ -32,6 +32,7 @@ from pytest_checkpoint.record import family, kernel, launch, preemption
 from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.kill_switch import KilledAt
 from pytest_checkpoint.record.launch import CannotStart, Started
+from pytest_checkpoint.record.one_core import QUIET_MS, OneCore
 from pytest_checkpoint.record.output import MOST, MOST_OF_A_REPORT, Output
 from pytest_checkpoint.record.policy import Refused
 from pytest_checkpoint.record.recorder import Recorder
@@ -46,6 +47,8 @@ from pytest_checkpoint.record.totals import with_totals
 
 SURVIVOR_GRACE_S: Final = 10.0
 _WAIT_MOST_MS: Final = 60_000
+_IN_A_ROW: Final = 256
+"""Calls that are served before anything else is looked at again."""
 _HANGUP: Final = select.POLLHUP | select.POLLRDHUP | select.POLLERR
 
 
@@ -112,8 +115,10 @@ class _Execution:
         """Of what the job sends out, by HTTP on this machine."""
         self._lifeline = lifeline
         self._poller = select.poll()
+        self._calls = select.poll()
+        """Only whether there are some, which is faster to ask."""
         self._service: Service | None = None
-        self._serve_call: Callable[[], None] = _nothing
+        self._one_core = OneCore()
         self._timed: list[Taker | Service] = list(takers)
         """What may have something to do without anything having come."""
         self._listener = -1
@@ -161,15 +166,18 @@ class _Execution:
         return self._result(ended - begun, output.text, errors.text)
 
     def _watch(self, listener: int, recorder: Recorder) -> None:
-        self._service = service = Service(kernel.Listener(listener), recorder)
+        stopped = kernel.Listener(listener)
+        self._one_core = stopped.one_core
+        self._stack.callback(self._one_core.go)
+        self._service = service = Service(stopped, recorder)
         self._stack.callback(service.close)
         said = next(iter(self._outputs.values()))
         service.delay(self._request, self._root, self._spared, said)
-        self._serve_call = service.serve
         if service.is_late:
             self._timed.append(service)
         self._listener = listener
-        self._poller.register(listener, select.POLLIN)
+        for poller in (self._poller, self._calls):
+            poller.register(listener, select.POLLIN)
         asked = self._request.signal
         self._problem = None if asked is None else preemption.unavailable()
         if self._problem is not None:
@@ -188,11 +196,15 @@ class _Execution:
             end()
             return
         wait_ms = self._wait_ms(now) if self._timed else (until - now) * 1000
-        for descriptor, happened in self._poller.poll(min(wait_ms, _WAIT_MOST_MS)):
+        most_ms = QUIET_MS if self._one_core.is_kept else _WAIT_MOST_MS
+        events = self._poller.poll(min(wait_ms, most_ms))
+        if not events:
+            self._one_core.go()
+        for descriptor, happened in events:
             if not self._alive:
                 return  # killed meanwhile: nothing more happens, nor arrives
             if descriptor == self._listener and happened & select.POLLIN:
-                self._serve(self._serve_call)
+                self._serve(self._serve_calls)
             else:
                 self._see_to(descriptor, happened, wakeup)
         if self._timed and self._alive:
@@ -282,8 +294,21 @@ class _Execution:
 
     # --- calls ---
 
+    def _serve_calls(self) -> None:
+        """One call, and those that follow at once, if nothing can be due in between."""
+        service, poll = self._service, self._calls.poll
+        assert service is not None
+        service.serve()
+        if self._timed or self._preemption is not None or self._startup_cpu is None:
+            return
+        a_call = [(self._listener, select.POLLIN)]
+        for _ in range(_IN_A_ROW):
+            if poll(QUIET_MS) != a_call:
+                return
+            service.serve()
+
     def _serve(self, serve: Callable[[], None]) -> None:
-        """Let the job go on by one call, or take what has arrived."""
+        """Let the job go on by a call or more, or take what has arrived."""
         try:
             serve()
             if self._preemption is not None:
@@ -292,7 +317,8 @@ class _Execution:
             self._refusal = str(refused)
             self._end()
         except CannotRecord as problem:
-            self._problem = self._problem or str(problem)
+            hidden = None if self._service is None else self._service.unobservable
+            self._problem = self._problem or hidden or str(problem)
             self._end()
         except KilledAt as killed:
             self._killed_at = killed.step
@@ -340,6 +366,3 @@ class _Execution:
             except KilledAt as killed:
                 result = dataclasses.replace(result, killed_at=killed.step)
         return with_totals(result, recorder)
-
-
-def _nothing() -> None: ...
