@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, Final, TypeAlias
 
 from pytest_checkpoint.record import operations
-from pytest_checkpoint.record.operations import Effect, NodeKind, Operation, Origin, Write
+from pytest_checkpoint.record.operations import Effect, NodeKind, Operation, Origin, SetTime, Write
 from pytest_checkpoint.tree.content import Content
 from pytest_checkpoint.tree.image import (
     Directory,
@@ -92,9 +92,15 @@ def raw(value: str) -> bytes:
 def encode_step(fields: Fields, data: DataWriter) -> str:
     """An operation by its fields, as a line; put together by hand, because the job waits for it."""
     step, call, path, effects, target_path, process, thread, time_ns, error, node = fields
+    shown = ""
+    for effect in effects:
+        if type(effect) is SetTime:  # the most frequent one
+            shown += f',["SetTime",{effect.node},{effect.mtime_ns}]'
+        else:
+            shown += "," + _LINES[type(effect)](effect, data)
     line = (
         f'{{"step":{step},"call":"{call}","path":{_text(path)},'
-        f'"effects":[{",".join([_LINES[type(one)](one, data) for one in effects])}],'
+        f'"effects":[{shown[1:]}],'
         f'"process":{process},"thread":{thread},"time_ns":{time_ns}'
     )
     if target_path:
@@ -169,10 +175,6 @@ def _sync(effect: operations.Sync, data: DataWriter) -> str:
     return f'["Sync",{node},{"true" if effect.data_only else "false"}]'
 
 
-def _time(effect: operations.SetTime, data: DataWriter) -> str:
-    return f'["SetTime",{effect.node},{effect.mtime_ns}]'
-
-
 _LINES: Final[Mapping[type, Callable[..., str]]] = {
     **dict.fromkeys(_EFFECTS.values(), _effect),
     operations.Write: _write,
@@ -180,7 +182,6 @@ _LINES: Final[Mapping[type, Callable[..., str]]] = {
     operations.Rename: _rename,
     operations.Unlink: _unlink,
     operations.Sync: _sync,
-    operations.SetTime: _time,
 }
 """The frequent ones by hand, in the form that :func:`_effect` would give them."""
 

@@ -21,7 +21,9 @@ _PIDFD_THREAD: Final = os.O_EXCL
 class Handles:
     """Thread → its pidfd and the number of its process."""
 
-    def __init__(self) -> None:
+    def __init__(self, child: int = 0) -> None:
+        """``child``: a process that has that number until we wait for it; 0: none."""
+        self._child = child if child and _is_child(child) else 0
         self._known: dict[int, tuple[int, int]] = {}
 
     def copy(self, thread: int, number: int) -> int:
@@ -38,6 +40,8 @@ class Handles:
         """Make sure that what is known of a thread is known of the one that lives now."""
         known = self._known.get(thread)
         if known is not None:
+            if thread == self._child:
+                return True
             try:
                 signal.pidfd_send_signal(known[0], 0)
             except PermissionError:
@@ -56,6 +60,11 @@ class Handles:
         """The process of a thread; the thread's own number if it has ended just now."""
         known = self._known.get(thread)
         return known[1] if known is not None else thread
+
+    def waited_for(self, process: int) -> None:
+        """A child of ours has been: its number is free."""
+        if process == self._child:
+            self._child = 0
 
     def close(self) -> None:
         for descriptor, _ in self._known.values():
@@ -77,6 +86,14 @@ class Handles:
             descriptor = os.pidfd_open(process)
         self._known[thread] = (descriptor, process)
         return descriptor
+
+
+def _is_child(process: int) -> bool:
+    try:
+        os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _process_of(thread: int) -> int:

@@ -112,7 +112,7 @@ class Recorder:
 
         ``node``: of one that failed, see :class:`Operation`.
         """
-        self.step += 1
+        step = self.step = self.step + 1
         if effects and type(effects[0]) in _EVENTS:
             self.totals.events += 1
         else:
@@ -128,13 +128,13 @@ class Recorder:
             time_ns = time.monotonic_ns() - self.started_ns
             process, thread = caller.process, caller.thread
             self.journal.append(
-                (self.step, call, path, effects, target_path, process, thread, time_ns, error, node),
+                (step, call, path, effects, target_path, process, thread, time_ns, error, node),
                 size,
             )
         for trouble in self.troubles:
             trouble.after(call, path, target_path, effects, error)
         if self.on_step is not None:
-            self.on_step(self.step, effects)
+            self.on_step(step, effects)
 
     def intend(
         self,

@@ -21,11 +21,12 @@ from pytest_checkpoint.record.request import Request
 class Service:
     """Works on the kernel's queue of stopped calls, in its order."""
 
-    def __init__(self, listener: kernel.Listener, recorder: Recorder) -> None:
+    def __init__(self, listener: kernel.Listener, recorder: Recorder, root: int) -> None:
+        """``root``: the first process of the subject."""
         self._listener = listener
         self._recorder = recorder
         self._handlers = of_this_machine()
-        self._handles = Handles()
+        self.handles = Handles(root)
         self._received: deque[kernel.Notification] = deque()
         self.delays: Delays | None = None
         """None: every call is answered at once."""
@@ -40,7 +41,7 @@ class Service:
         for one in (self.delays, self.aside):
             if one is not None:
                 one.close()
-        self._handles.close()
+        self.handles.close()
 
     def delay(self, request: Request, root: int, spared: set[int], said: Output) -> None:
         """Have calls wait, or put one aside, as far as the request asks for it.
@@ -101,7 +102,7 @@ class Service:
     def _answer(self, notification: kernel.Notification) -> None:
         recorder = self._recorder
         self.thread, step = notification.thread, recorder.step
-        caller = Caller(notification.thread, self._handles, recorder.directories)
+        caller = Caller(notification.thread, self.handles, recorder.directories)
         handler = self._handlers[notification.number]
         try:
             if not recorder.user_varies:

@@ -169,7 +169,7 @@ class _Execution:
         stopped = kernel.Listener(listener)
         self._one_core = stopped.one_core
         self._stack.callback(self._one_core.go)
-        self._service = service = Service(stopped, recorder)
+        self._service = service = Service(stopped, recorder, self._root)
         self._stack.callback(service.close)
         said = next(iter(self._outputs.values()))
         service.delay(self._request, self._root, self._spared, said)
@@ -280,6 +280,8 @@ class _Execution:
                     self._alive = bool(family.children(self._spared))
                 return
             self._spared.discard(process)
+            if self._service is not None:
+                self._service.handles.waited_for(process)
             if process == self._root:
                 self._root_status = status
                 self._root_ended = time.monotonic()
