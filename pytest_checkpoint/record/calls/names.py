@@ -16,7 +16,7 @@ from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Link, Rename, Unlink
 from pytest_checkpoint.record.place import Place
 from pytest_checkpoint.record.recorder import Recorder, number_of
-from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
+from pytest_checkpoint.record.reply import Fails, Failure, PassOn, Reply, Value, failing
 from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.tree.image import ROOT, NodeId
 
@@ -196,7 +196,12 @@ def linkat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 
 
 def _link(recorder: Recorder, caller: Caller, call: str, arguments: Arguments) -> Reply:
-    target = caller.place(arguments[2], caller.string(arguments[3]), follow=False)
+    try:
+        target = caller.place(arguments[2], caller.string(arguments[3]), follow=False)
+    except Fails:
+        with _link_source(recorder, caller, arguments) as source:
+            source.look()  # the kernel looks there first, and one error is told
+        raise
     try:
         parent = parent_of(recorder, target)
         if parent is None:
@@ -229,6 +234,13 @@ class _LinkSource:
     node: NodeId | None
     """None: it lies outside."""
     shown: bytes
+
+    def look(self) -> None:
+        """:class:`Fails` where nothing is to be found."""
+        try:
+            os.stat(self.path, dir_fd=self.directory, follow_symlinks=self.directory is None)
+        except OSError as error:
+            raise failing(error) from error
 
     def link_to(self, target: Place) -> None:
         os.link(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_checkpoint.record.memory import PAGE, read_memory, read_string, write_memory
+from pytest_checkpoint.record.memory import PAGE, read_memory, read_string, read_strings, write_memory
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _US = os.getpid()
@@ -47,6 +47,29 @@ def test_strings(room: int) -> None:
     assert read_string(_US, end - 4) == b"end"
     _put(room, b"y" * (PAGE - 1) + b"\0")
     assert read_string(_US, room) == b"y" * (PAGE - 1)
+
+
+def test_two_strings(room: int) -> None:
+    end = room + _PAGES * PAGE
+    _put(room, b"first\0")
+    _put(room + 100, b"second\0")
+    assert read_strings(_US, room, room + 100) == (b"first", b"second")
+    assert read_strings(_US, room + 100, room) == (b"second", b"first")
+    assert read_strings(_US, room, room) == (b"first", b"first")
+    _put(room + PAGE - 3, b"across pages\0")
+    assert read_strings(_US, room + PAGE - 3, room) == (b"across pages", b"first")
+    assert read_strings(_US, room, room + PAGE - 3) == (b"first", b"across pages")
+    _put(end - 4, b"end\0")
+    assert read_strings(_US, end - 4, room) == (b"end", b"first")
+    _put(room, b"z" * PAGE)
+    for pair in ((room, room + PAGE), (room + PAGE, room)):
+        with pytest.raises(OSError) as raised:
+            read_strings(_US, *pair)
+        assert raised.value.errno == errno.ENAMETOOLONG
+    for pair in ((end, room + PAGE), (room + PAGE, end)):
+        with pytest.raises(OSError) as raised:
+            read_strings(_US, *pair)
+        assert raised.value.errno == errno.EFAULT
 
 
 @pytest.mark.parametrize(

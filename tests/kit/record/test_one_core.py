@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_checkpoint.record.one_core import NOWHERE, OneCore
+from pytest_checkpoint.record.one_core import NOWHERE, STAY_MOST_S, OneCore
 
 if TYPE_CHECKING:
     from tests.kit.record.conftest import Runner
@@ -30,16 +31,50 @@ def everywhere_again() -> Iterator[None]:
     os.sched_setaffinity(0, EVERYWHERE)
 
 
+@pytest.mark.skipif(len(EVERYWHERE) == 1, reason="there is one core only")
 def test_both_are_kept_on_our_core_and_let_go_again(waiting: subprocess.Popen[bytes]) -> None:
     one_core = OneCore()
+    for _ in range(2):
+        theirs = one_core.enter(waiting.pid)
+        assert one_core.is_kept
+        assert len(os.sched_getaffinity(0)) == 1
+        assert os.sched_getaffinity(waiting.pid) == os.sched_getaffinity(0)
+        one_core.leave(waiting.pid, theirs)
+        assert os.sched_getaffinity(waiting.pid) == EVERYWHERE
+        assert one_core.is_kept == (len(os.sched_getaffinity(0)) == 1)
+        one_core.go()
+        assert not one_core.is_kept
+        assert os.sched_getaffinity(0) == EVERYWHERE
+
+
+@pytest.mark.skipif(len(EVERYWHERE) == 1, reason="there is one core only")
+@pytest.mark.parametrize("passes_s", [0.0, STAY_MOST_S])
+def test_we_stay_for_a_while_and_no_longer(
+    passes_s: float, waiting: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    one_core = OneCore()
     theirs = one_core.enter(waiting.pid)
-    if len(EVERYWHERE) == 1:
-        assert theirs is NOWHERE
-        return
-    assert len(os.sched_getaffinity(0)) == 1
-    assert os.sched_getaffinity(waiting.pid) == os.sched_getaffinity(0)
+    now += passes_s
     one_core.leave(waiting.pid, theirs)
-    assert os.sched_getaffinity(waiting.pid) == os.sched_getaffinity(0) == EVERYWHERE
+    assert one_core.is_kept == (passes_s == 0)
+    assert len(os.sched_getaffinity(0)) == (len(EVERYWHERE) if passes_s else 1)
+    one_core.go()
+    assert os.sched_getaffinity(0) == EVERYWHERE
+
+
+@pytest.mark.skipif(len(EVERYWHERE) == 1, reason="there is one core only")
+def test_for_a_thread_that_runs_elsewhere_we_do_not_stay(
+    waiting: subprocess.Popen[bytes],
+) -> None:
+    one_core = OneCore()
+    one_core.leave(waiting.pid, one_core.enter(waiting.pid))
+    (here,) = os.sched_getaffinity(0)
+    os.sched_setaffinity(waiting.pid, EVERYWHERE - {here})
+    assert one_core.enter(waiting.pid) is NOWHERE
+    assert os.sched_getaffinity(waiting.pid) == EVERYWHERE - {here}
+    assert os.sched_getaffinity(0) == EVERYWHERE
 
 
 def test_on_the_only_core_nothing_is_to_be_done(waiting: subprocess.Popen[bytes]) -> None:
@@ -73,7 +108,6 @@ def test_a_thread_that_is_killed_meanwhile(waiting: subprocess.Popen[bytes]) -> 
     waiting.kill()
     waiting.wait()
     one_core.leave(waiting.pid, theirs)
-    assert os.sched_getaffinity(0) == EVERYWHERE
     assert one_core.enter(waiting.pid) is NOWHERE
     assert os.sched_getaffinity(0) == EVERYWHERE
 

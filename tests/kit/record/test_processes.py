@@ -33,6 +33,26 @@ def test_a_chain_of_programs(runner: Runner) -> None:
     assert len({o.process for o in outcome.operations}) == 1
 
 
+def test_children_that_end_interrupt_no_call(runner: Runner) -> None:
+    """Orphans, whose end the supervisor is told while it hands over what it has created."""
+    runner.ok(
+        """
+if not os.fork():
+    while not os.path.exists("enough"):
+        child = os.fork()
+        if not child:
+            os.fork()
+            os._exit(0)
+        os.waitpid(child, 0)
+    os._exit(0)
+for number in range(4000):
+    os.close(os.open(f"{W}/{number}", os.O_CREAT | os.O_EXCL))
+put("enough")
+os.wait()
+"""
+    )
+
+
 def test_children_of_threads_and_the_end_of_the_first_thread(runner: Runner) -> None:
     outcome = runner.ok(
         """
