@@ -47,16 +47,18 @@ class OneCore:
         """
         if len(self._ours) == 1:
             return NOWHERE
+        theirs = NOWHERE
         try:
             here = self._here or self._stay()
-            theirs = os.sched_getaffinity(thread)
-            if here <= theirs:
+            allowed = os.sched_getaffinity(thread)
+            if here <= allowed:
                 os.sched_setaffinity(thread, here)
-                return theirs
-        except OSError:
-            pass  # it is not allowed, or the thread was killed
-        self.go()
-        return NOWHERE
+                theirs = allowed
+        except OSError:  # it is not allowed, or the thread was killed
+            theirs = NOWHERE
+        if theirs is NOWHERE:
+            self.go()
+        return theirs
 
     def leave(self, thread: int, theirs: Set[int]) -> None:
         """Let the thread run where it could before; and us, if we have stayed long enough."""

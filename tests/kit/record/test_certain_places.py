@@ -124,6 +124,36 @@ def _creates(effects: tuple[Effect, ...]) -> bool:
     return any(isinstance(effect, Create) for effect in effects)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
+def test_who_has_become_somebody_else_is_kept_out(runner: Runner) -> None:
+    runner.ok(
+        """
+os.mkdir("barred", 0o700); os.mkdir("barred/open"); os.chmod("barred/open", 0o777)
+put(W + "/barred/open/mine"); put(W + "/barred/open/mine")
+child = os.fork()
+if not child:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+    raises(errno.EACCES, os.open, W + "/barred/open/new", os.O_CREAT | os.O_WRONLY)
+    raises(errno.EACCES, os.rename, W + "/barred/open/mine", W + "/barred/open/theirs")
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    )
+
+
+def test_of_two_names_the_first_in_order_is_shown(recorder: Recorder) -> None:
+    f = recorder.tree.node_at(b"d/f")
+    d = recorder.tree.node_at(b"d")
+    assert f is not None
+    assert d is not None
+    assert recorder.tree.path(f) == b"d/f"
+    for name, shown in ((b"g", b"d/f"), (b"a", b"d/a")):
+        recorder.tree.link(d, name, f)
+        assert recorder.tree.path(f) == shown
+    recorder.tree.unlink(d, b"a")
+    assert recorder.tree.path(f) == b"d/f"
+
+
 @pytest.fixture
 def recorder(tmp_path: Path) -> Recorder:
     """Of a directory that holds the directory ``d``, which holds ``e`` and the file ``f``."""
