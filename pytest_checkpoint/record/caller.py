@@ -41,9 +41,9 @@ class Caller:
     __slots__ = (
         "_directories",
         "_handles",
-        "_known",
         "_parent",
         "_parent_identity",
+        "_process",
         "_status",
         "thread",
     )
@@ -60,8 +60,7 @@ class Caller:
         self._parent_identity: Identity = (0, 0)
         """… and what that leads to during this call."""
         self._status: bytes | None = None
-        self._known = False
-        """The handle of this thread has just been used: it is not that of an earlier one."""
+        self._process: int | None = None
 
     # --- what the kernel says of it ---
 
@@ -81,9 +80,10 @@ class Caller:
 
     @property
     def process(self) -> int:
-        if not self._known:
-            self._known = self._handles.renew(self.thread)
-        return self._handles.process(self.thread)
+        process = self._process
+        if process is None:
+            process = self._process = self._handles.process(self.thread)
+        return process
 
     @property
     def umask(self) -> int:
@@ -188,14 +188,13 @@ class Caller:
 
     def copy(self, number: int) -> int:
         """Our own descriptor of the same open file description. The caller of this closes it."""
-        number = signed(number)
-        if number < 0:
+        number &= 0xFFFFFFFF
+        if number & 0x80000000:  # a negative int
             raise Fails(errno.EBADF)
         try:
-            copy = self._handles.copy(self.thread, number)
+            copy, self._process = self._handles.copy(self.thread, number)
         except OSError as error:
             raise self._unreadable(error) from error
-        self._known = True
         return copy
 
     # --- paths ---

@@ -26,40 +26,38 @@ class Handles:
         self._child = child if child and _is_child(child) else 0
         self._known: dict[int, tuple[int, int]] = {}
 
-    def copy(self, thread: int, number: int) -> int:
-        """A descriptor of ours for the thread's descriptor ``number``. OSError as the kernel's."""
+    def copy(self, thread: int, number: int) -> tuple[int, int]:
+        """A descriptor of ours for the thread's descriptor ``number``, and the thread's process.
+
+        OSError as the kernel's.
+        """
         known = self._known.get(thread)
         if known is not None:
             try:
-                return kernel.copy_descriptor(known[0], number)
+                return kernel.copy_descriptor(known[0], number), known[1]
             except OSError:
                 self._drop(thread)  # another thread's by now, perhaps: ask again
-        return kernel.copy_descriptor(self._open(thread), number)
+        descriptor, process = self._open(thread)
+        return kernel.copy_descriptor(descriptor, number), process
 
-    def renew(self, thread: int) -> bool:
-        """Make sure that what is known of a thread is known of the one that lives now."""
+    def process(self, thread: int) -> int:
+        """The process of the thread that lives now; its own number if it has ended just now."""
         known = self._known.get(thread)
         if known is not None:
             if thread == self._child:
-                return True
+                return known[1]
             try:
                 signal.pidfd_send_signal(known[0], 0)
             except PermissionError:
-                return True  # it lives, and is not ours to signal
+                return known[1]  # it lives, and is not ours to signal
             except OSError:
                 self._drop(thread)
             else:
-                return True
+                return known[1]
         try:
-            self._open(thread)
+            return self._open(thread)[1]
         except OSError:
-            return False
-        return True
-
-    def process(self, thread: int) -> int:
-        """The process of a thread; the thread's own number if it has ended just now."""
-        known = self._known.get(thread)
-        return known[1] if known is not None else thread
+            return thread
 
     def waited_for(self, process: int) -> None:
         """A child of ours has been: its number is free."""
@@ -74,7 +72,7 @@ class Handles:
     def _drop(self, thread: int) -> None:
         os.close(self._known.pop(thread)[0])
 
-    def _open(self, thread: int) -> int:
+    def _open(self, thread: int) -> tuple[int, int]:
         if len(self._known) >= _MOST:
             self.close()
         process = _process_of(thread)
@@ -84,8 +82,8 @@ class Handles:
             if error.errno != errno.EINVAL:
                 raise
             descriptor = os.pidfd_open(process)
-        self._known[thread] = (descriptor, process)
-        return descriptor
+        known = self._known[thread] = (descriptor, process)
+        return known
 
 
 def _is_child(process: int) -> bool:

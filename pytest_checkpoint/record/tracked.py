@@ -83,8 +83,7 @@ class TrackedTree:
 
     def file(self, status: os.stat_result) -> NodeId | None:
         """The node of a recorded file; None if it lies outside or only shares a reused number."""
-        identity = identity_of(status)
-        node = self._nodes.get(identity)
+        node = self._nodes.get((status.st_dev, status.st_ino))
         if node is None:
             return None
         if status.st_nlink and not self._names.get(node) and node != ROOT:
@@ -209,18 +208,20 @@ class TrackedTree:
         *,
         exchange: bool,
     ) -> None:
-        node = self._entries[source[0]][source[1]]
+        entries = self._entries[source[0]]
+        node = entries[source[1]]
         replaced = self._entries[target[0]].get(target[1])
         if node == replaced:  # two names of one inode: rename does nothing
             return
-        if replaced is not None:
-            self.unlink(*target) if not exchange else self._take(*target)
         if node in self._entries or replaced in self._entries:
             self._forget_paths()
-        self._take(*source)
-        self._put(*target, node)
-        if exchange and replaced is not None:
-            self._put(*source, replaced)
+        if replaced is not None and not exchange:
+            self.unlink(*target)
+        self._move(node, source, target)
+        if replaced is not None and exchange:
+            self._move(replaced, target, source)
+        else:
+            del entries[source[1]]
 
     def _new(self, status: os.stat_result) -> NodeId:
         node = self._next
@@ -242,9 +243,12 @@ class TrackedTree:
         else:
             self._names[node] = {(directory, name)}
 
-    def _take(self, directory: NodeId, name: bytes) -> None:
-        node = self._entries[directory].pop(name)
-        self._names[node].discard((directory, name))
+    def _move(self, node: NodeId, old: tuple[NodeId, bytes], new: tuple[NodeId, bytes]) -> None:
+        """Its old name stays where it is."""
+        self._entries[new[0]][new[1]] = node
+        names = self._names[node]
+        names.discard(old)
+        names.add(new)
         self._paths.pop(node, None)
 
     def _forget(self, node: NodeId) -> None:

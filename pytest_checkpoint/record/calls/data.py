@@ -87,10 +87,8 @@ def _put(
     copy = caller.copy(number)
     try:
         status = os.fstat(copy)
-        identity = identity_of(status)
-        is_beside = identity in recorder.tree.beside
-        node = None if is_beside else recorder.file(status)
-        if node is None and not is_beside:
+        node = recorder.file(status)
+        if node is None and identity_of(status) not in recorder.tree.beside:
             recorder.policy.written(status, b"/proc/self/fd/%d" % copy)
             raise PassOn
         mode = fcntl.fcntl(copy, fcntl.F_GETFL)
@@ -104,7 +102,7 @@ def _put(
             return Failure(errno.EFAULT)
         if node is None:
             recorder.catch_up(caller)
-            return _put_beside(recorder, caller, call, copy, identity, data, mode)
+            return _put_beside(recorder, caller, call, copy, identity_of(status), data, mode)
         return put_data(recorder, caller, call, node, copy, data, offset, flags, mode)
     finally:
         os.close(copy)
@@ -180,7 +178,8 @@ def put_data(
         return Failure(number_of(error))
     durable = bool(mode & os.O_DSYNC or flags & _RWF_SYNCED)  # O_SYNC contains O_DSYNC
     effect = Write(node, start, memoryview(data)[:count], Origin.CALL, durable)
-    recorder.mapped.refresh(node, start)
+    if recorder.mapped.files:
+        recorder.mapped.refresh(node, start)
     recorder.record(caller, call, path, effect, *recorder.modified(node, copy))
     return Value(count)
 

@@ -41,14 +41,14 @@ def _sync_one(
     recorder: Recorder, caller: Caller, call: str, number: int, *, data_only: bool
 ) -> Reply:
     status = caller.descriptor_status(number)
-    if identity_of(status) in recorder.tree.beside:
-        return Value()
     node: NodeId | None = None
     if is_regular(status):
         node = recorder.tree.file(status)
     elif stat.S_ISDIR(status.st_mode):
-        node = recorder.tree.directory((status.st_dev, status.st_ino))
+        node = recorder.tree.directory(identity_of(status))
     if node is None:
+        if identity_of(status) in recorder.tree.beside:
+            return Value()
         raise PassOn
     path = recorder.tree.path(node)
     recorder.intend(caller, call, path, deed=Deed.SYNC, node=node)
