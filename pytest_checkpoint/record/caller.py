@@ -28,6 +28,7 @@ from pytest_checkpoint.record.reply import CannotRecord, Fails, PassOn, Unobserv
 from pytest_checkpoint.record.tracked import Identity
 
 AT_FDCWD: Final = -100
+NO_LIMIT: Final = 1 << 64
 _PROCESS_DESCRIPTOR: Final = re.compile(rb"^/proc/\d+/(?:task/\d+/)?fd/\d+$")
 _ALIASES: Final = (b"/proc/self", b"/proc/thread-self", b"/dev/fd", b"/dev/std")
 _LINK_LIMIT: Final = 40
@@ -127,12 +128,12 @@ class Caller:
 
     @property
     def file_size_limit(self) -> int | None:
-        """RLIMIT_FSIZE in bytes, None if there is none (or it cannot be asked for)."""
+        """RLIMIT_FSIZE in bytes or :data:`NO_LIMIT`; None if it cannot be asked for."""
         try:
             limit = resource.prlimit(self.thread, resource.RLIMIT_FSIZE)[0]
         except (OSError, ValueError):
             return None
-        return None if limit == resource.RLIM_INFINITY else limit
+        return NO_LIMIT if limit == resource.RLIM_INFINITY else limit
 
     # --- memory ---
 

@@ -2,8 +2,8 @@
 
 Everything that can change a file, a name, their attributes or their durability is notified; opens
 only where their flags can create or cut. Reads never stop. Closes stop only in runs in which one
-shall fail, statfs only in runs with little room. Changes of umask and user, and signals, are seen
-but not recorded. Calls whose effects could not be seen
+shall fail, statfs only in runs with little room. Changes of umask, user and file size limit, and
+signals, are seen but not recorded. Calls whose effects could not be seen
 one by one fail as on a kernel that lacks them, so that programs take their ordinary path:
 io_uring_setup, io_setup and the newest xattr calls (ENOSYS), FICLONE and FICLONERANGE (EOPNOTSUPP).
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import struct
 from dataclasses import dataclass
 from typing import Final
@@ -65,6 +66,15 @@ class _Bits:
     mask: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Notify only if ``argument`` is this."""
+
+    call: str
+    argument: int
+    value: int
+
+
 _OPEN_BITS: Final = os.O_CREAT | os.O_TRUNC | _TMPFILE_BIT
 _CONDITIONAL: Final = (
     _Bits("open", 1, _OPEN_BITS),
@@ -77,6 +87,8 @@ _CONDITIONAL: Final = (
     _Bits("rt_sigqueueinfo", 1, _ANY),
     _Bits("rt_tgsigqueueinfo", 2, _ANY),
     _Bits("pidfd_send_signal", 1, _ANY),
+    _Value("setrlimit", 0, resource.RLIMIT_FSIZE),
+    _Value("prlimit64", 1, resource.RLIMIT_FSIZE),
 )
 
 
@@ -115,9 +127,9 @@ def program(architecture: Architecture, *, closes: bool = False, free_space: boo
     for name in notified:
         if name in numbers:
             code += _when(numbers[name], [_instruction(_RETURN, RET_NOTIFY)])
-    for bits in _CONDITIONAL:
-        if bits.call in numbers:
-            code += _when(numbers[bits.call], _when_bits(bits))
+    for one in _CONDITIONAL:
+        if one.call in numbers:
+            code += _when(numbers[one.call], _notify_when(one))
     code.append(_instruction(_RETURN, RET_ALLOW))
     return b"".join(code)
 
@@ -127,10 +139,14 @@ def _when(number: int, body: list[bytes]) -> list[bytes]:
     return [_instruction(_JUMP_EQUAL, number, 0, len(body)), *body]
 
 
-def _when_bits(bits: _Bits) -> list[bytes]:
+def _notify_when(condition: _Bits | _Value) -> list[bytes]:
+    if isinstance(condition, _Bits):
+        jump, operand = _JUMP_SET, condition.mask
+    else:
+        jump, operand = _JUMP_EQUAL, condition.value
     return [
-        _instruction(_LOAD_WORD, _argument(bits.argument)),
-        _instruction(_JUMP_SET, bits.mask, 0, 1),
+        _instruction(_LOAD_WORD, _argument(condition.argument)),
+        _instruction(jump, operand, 0, 1),
         _instruction(_RETURN, RET_NOTIFY),
         _instruction(_RETURN, RET_ALLOW),
     ]

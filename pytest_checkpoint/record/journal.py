@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import codec
-from pytest_checkpoint.record.operations import Effect, Operation
+from pytest_checkpoint.record.operations import Operation
 from pytest_checkpoint.tree.image import Image
 
 FORMAT: Final = 1

@@ -34,9 +34,7 @@ class Place:
         self._seen: os.stat_result | Literal[False] | None = False
 
     @classmethod
-    def kept(
-        cls, directory: int, identity: Identity, node: NodeId | None, name: bytes
-    ) -> Place:
+    def kept(cls, directory: int, identity: Identity, node: NodeId | None, name: bytes) -> Place:
         """In a directory that is kept open."""
         place = cls.__new__(cls)
         place.directory = directory

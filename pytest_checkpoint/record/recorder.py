@@ -86,6 +86,10 @@ class Recorder:
     """Some process has called umask: until then all have the one that we have."""
     user_varies: bool = False
     """Some process has changed its user or groups: until then all have ours."""
+    size_limit_varies: bool = False
+    """Some process has set a file size limit, or has asked for its own."""
+    asks_for_size_limit: bool = True
+    """Until it is seen that there is none, which holds for all, or if that varies."""
     _privileged: dict[NodeId, int] = field(default_factory=dict)
     """Files with set-user-ID or set-group-ID bits, which changing their data may clear."""
 

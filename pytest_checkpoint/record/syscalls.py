@@ -31,14 +31,14 @@ _X86_64: Final = {
     "fchown": 93, "lchown": 94, "umask": 95, "setuid": 105, "setgid": 106, "setreuid": 113,
     "setregid": 114, "setgroups": 116, "setresuid": 117, "setresgid": 119, "setfsuid": 122,
     "setfsgid": 123, "rt_sigqueueinfo": 129, "utime": 132, "mknod": 133, "statfs": 137,
-    "fstatfs": 138, "sync": 162, "tkill": 200, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
-    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "io_setup": 206, "tgkill": 234,
-    "utimes": 235, "openat": 257, "mkdirat": 258, "mknodat": 259, "fchownat": 260, "futimesat": 261,
-    "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "fchmodat": 268,
-    "splice": 275, "utimensat": 280, "fallocate": 285, "pwritev": 296, "rt_tgsigqueueinfo": 297,
-    "syncfs": 306, "renameat2": 316, "copy_file_range": 326, "pwritev2": 328,
-    "pidfd_send_signal": 424, "io_uring_setup": 425, "openat2": 437, "fchmodat2": 452,
-    "setxattrat": 463, "removexattrat": 466,
+    "fstatfs": 138, "setrlimit": 160, "sync": 162, "tkill": 200, "setxattr": 188, "lsetxattr": 189,
+    "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "io_setup": 206,
+    "tgkill": 234, "utimes": 235, "openat": 257, "mkdirat": 258, "mknodat": 259, "fchownat": 260,
+    "futimesat": 261, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266,
+    "fchmodat": 268, "splice": 275, "utimensat": 280, "fallocate": 285, "pwritev": 296,
+    "rt_tgsigqueueinfo": 297, "prlimit64": 302, "syncfs": 306, "renameat2": 316,
+    "copy_file_range": 326, "pwritev2": 328, "pidfd_send_signal": 424, "io_uring_setup": 425,
+    "openat2": 437, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466,
 }  # fmt: skip
 
 _AARCH64: Final = {
@@ -50,11 +50,11 @@ _AARCH64: Final = {
     "sendfile": 71, "splice": 76, "sync": 81, "fsync": 82, "fdatasync": 83, "utimensat": 88,
     "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "setregid": 143,
     "setgid": 144, "setreuid": 145, "setuid": 146, "setresuid": 147, "setresgid": 149,
-    "setfsuid": 151, "setfsgid": 152, "setgroups": 159, "umask": 166, "bind": 200, "connect": 203,
-    "mmap": 222, "mprotect": 226, "msync": 227, "rt_tgsigqueueinfo": 240, "syncfs": 267,
-    "renameat2": 276, "copy_file_range": 285, "pwritev2": 287, "pidfd_send_signal": 424,
-    "io_uring_setup": 425, "openat2": 437, "fchmodat2": 452, "setxattrat": 463,
-    "removexattrat": 466,
+    "setfsuid": 151, "setfsgid": 152, "setgroups": 159, "setrlimit": 164, "umask": 166, "bind": 200,
+    "connect": 203, "mmap": 222, "mprotect": 226, "msync": 227, "rt_tgsigqueueinfo": 240,
+    "prlimit64": 261, "syncfs": 267, "renameat2": 276, "copy_file_range": 285, "pwritev2": 287,
+    "pidfd_send_signal": 424, "io_uring_setup": 425, "openat2": 437, "fchmodat2": 452,
+    "setxattrat": 463, "removexattrat": 466,
 }  # fmt: skip
 
 _ARCHITECTURES: Final = {

@@ -1,7 +1,7 @@
-"""Calls that change with whose rights, and with which umask, files are made.
+"""Calls that change with whose rights, which umask and which limit of size files are made.
 
 Nothing of it is recorded. It is only noted that it happened: from then on the supervisor asks, at
-each call, for the caller's own user, groups and umask, which it can spare itself before.
+each call, for the caller's own user, groups, umask and limit, which it can spare itself before.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ Arguments = tuple[int, ...]
 
 def umask(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     recorder.umask_varies = True
+    raise PassOn
+
+
+def file_size_limit(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
+    """setrlimit and prlimit of RLIMIT_FSIZE."""
+    recorder.size_limit_varies = recorder.asks_for_size_limit = True
     raise PassOn
 
 

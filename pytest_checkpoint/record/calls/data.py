@@ -15,7 +15,7 @@ import struct
 from typing import Final
 
 from pytest_checkpoint.record import kernel
-from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.caller import NO_LIMIT, Caller
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Event, Origin, Sent, Write
 from pytest_checkpoint.record.policy import Refused
@@ -152,7 +152,7 @@ def put_data(
         start = os.lseek(copy, 0, os.SEEK_CUR)
     else:
         start = offset
-    room = allowed(caller, start, start + len(data)) - start
+    room = allowed(recorder, caller, start, start + len(data)) - start
     if room <= 0:
         recorder.catch_up(caller)
         return too_big(recorder, caller, call, path)
@@ -189,12 +189,16 @@ def writable(mode: int) -> bool:
     return not mode & os.O_PATH and mode & os.O_ACCMODE != os.O_RDONLY
 
 
-def allowed(caller: Caller, size: int, wanted: int) -> int:
+def allowed(recorder: Recorder, caller: Caller, size: int, wanted: int) -> int:
     """How far a file of ``size`` bytes may grow towards ``wanted``."""
-    if wanted <= size:
+    if wanted <= size or not recorder.asks_for_size_limit:
         return wanted
     limit = caller.file_size_limit
-    return wanted if limit is None else min(wanted, limit)
+    if limit is None:
+        return wanted
+    if limit == NO_LIMIT:
+        recorder.asks_for_size_limit = recorder.size_limit_varies
+    return min(wanted, limit)
 
 
 def too_big(recorder: Recorder, caller: Caller, call: str, path: bytes) -> Reply:

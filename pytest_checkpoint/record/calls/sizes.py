@@ -88,7 +88,7 @@ def _resize(
     recorder: Recorder, caller: Caller, call: str, node: NodeId, descriptor: int, size: int
 ) -> Reply:
     path = recorder.tree.path(node)
-    if allowed(caller, os.fstat(descriptor).st_size, size) < size:
+    if allowed(recorder, caller, os.fstat(descriptor).st_size, size) < size:
         return too_big(recorder, caller, call, path)
     try:
         os.ftruncate(descriptor, size)
@@ -122,7 +122,7 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
             caller, "fallocate", path, deed=deed, node=node, start=offset, length=length
         )
         end = offset + length
-        if not mode & _KEEP_SIZE and allowed(caller, status.st_size, end) < end:
+        if not mode & _KEEP_SIZE and allowed(recorder, caller, status.st_size, end) < end:
             return too_big(recorder, caller, "fallocate", path)
         try:
             kernel.fallocate(copy, mode, offset, length)

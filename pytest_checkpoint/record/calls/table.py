@@ -104,6 +104,8 @@ HANDLERS: Final[dict[str, Handler]] = {
     "setfsuid": credentials.user,
     "setfsgid": credentials.user,
     "setgroups": credentials.user,
+    "setrlimit": credentials.file_size_limit,
+    "prlimit64": credentials.file_size_limit,
 }
 
 

@@ -52,7 +52,7 @@ def folder(options: Options) -> Path:
 def recorded(folder: Path, steps: int) -> KeptLogbook:
     with Journal(folder / RECORDING, EMPTY, b"", "/slot") as journal:
         for step in range(1, steps + 1):
-            journal.append(step, "fsync", b"w", ())
+            journal.append((step, "fsync", b"w", (), b"", 0, 0, 0, 0, None), 0)
     logbook = KeptLogbook(folder)
     logbook.begin(Begun(session="s", subject="job", definition=DEFINITION))
     with logbook:

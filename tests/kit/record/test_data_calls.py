@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
+import resource
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_checkpoint.record.client import SlotClient, environment
 from pytest_checkpoint.record.operations import Allocate, Truncate, Write
 
 if TYPE_CHECKING:
@@ -330,6 +333,55 @@ raises(errno.EFBIG, os.pwrite, os.open("big", os.O_WRONLY), b"z", 2000)
         "fallocate",
         "pwrite64",
     ]
+
+
+def test_file_size_limits_differ_from_process_to_process(runner: Runner) -> None:
+    """Set for itself, by the parent, inherited, and taken back."""
+    outcome = runner.ok(
+        """
+import resource
+def child(limit):
+    if limit:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    go = os.pipe()
+    process = os.fork()
+    if not process:
+        os.read(go[0], 1)
+        raises(errno.EFBIG, put, "limited", b"x" * 100)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        put("free", b"x" * 100)
+        os._exit(0)
+    if not limit:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (99, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    put("parent", b"x" * 100)
+    os.write(go[1], b".")
+    assert os.waitpid(process, 0)[1] == 0
+put("first", b"x" * 100)
+libc.signal(25, 1)  # SIGXFSZ is ignored
+child(99)
+child(0)
+"""
+    )
+    assert len([error for _, error in outcome.errors() if error == errno.EFBIG]) == 2
+
+
+def test_a_file_size_limit_that_was_there_before(module_runner: Runner) -> None:
+    """The kit may be under it itself."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
+    try:
+        with SlotClient(module_runner.folder / "limited") as client:
+            command = ("/bin/sh", "-c", "head -c 2000000 /dev/zero > $CHECKPOINT_WORKSPACE/a")
+            request = dataclasses.replace(
+                module_runner.request(command),
+                environment=environment(client, keep_tmpdir=False),
+                recording=None,
+            )
+            client.run(request)
+            assert (client.workspace / "a").stat().st_size == 1 << 20
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_file_size_limit_ends_a_program_that_does_not_expect_it(runner: Runner) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import struct
 
 import pytest
@@ -26,7 +27,9 @@ SIGNALS = {
     "pidfd_send_signal": 1,
 }
 """Which argument is the signal."""
-CONDITIONAL = {"open", "openat", "mmap", "mprotect", "ioctl", *SIGNALS}
+LIMITS = {"setrlimit": 0, "prlimit64": 1}
+"""Which argument is the resource."""
+CONDITIONAL = {"open", "openat", "mmap", "mprotect", "ioctl", *SIGNALS, *LIMITS}
 REFUSED = {"io_uring_setup", "io_setup", "setxattrat", "removexattrat"}
 ON_REQUEST = {"close": "closes", "statfs": "free_space", "fstatfs": "free_space"}
 READS = {
@@ -87,6 +90,18 @@ def test_signals_are_notified_but_for_the_one_that_only_asks(
     arguments = [4711] * SIGNALS[name]
     assert judge(architecture, number, *arguments, 15) == RET_NOTIFY
     assert judge(architecture, number, *arguments, 0) == RET_ALLOW
+    assert number in by_number(architecture)
+
+
+@BOTH
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits_are_notified_if_they_are_those_of_a_files_size(
+    architecture: Architecture, name: str
+) -> None:
+    number = architecture.numbers[name]
+    for limit in range(16):
+        expected = RET_NOTIFY if limit == resource.RLIMIT_FSIZE else RET_ALLOW
+        assert judge(architecture, number, *[4711] * LIMITS[name], limit) == expected
     assert number in by_number(architecture)
 
 

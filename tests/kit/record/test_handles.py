@@ -38,15 +38,14 @@ def test_a_child_keeps_its_number_until_it_is_waited_for(
 ) -> None:
     handles = Handles(child.pid)
     for _ in range(3):
-        assert handles.renew(child.pid)
+        assert handles.process(child.pid) == child.pid
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert handles.renew(child.pid)
     assert handles.process(child.pid) == child.pid
     assert signals == []
     child.wait()
     handles.waited_for(child.pid)
-    assert not handles.renew(child.pid)
+    assert handles.process(child.pid) == child.pid  # there is nobody: the number itself
     assert signals == [0]
     handles.close()
 
@@ -54,7 +53,7 @@ def test_a_child_keeps_its_number_until_it_is_waited_for(
 def test_others_are_asked_each_time(child: subprocess.Popen[bytes], signals: list[int]) -> None:
     handles = Handles()
     for _ in range(3):
-        assert handles.renew(child.pid)
+        assert handles.process(child.pid) == child.pid
     assert signals == [0, 0]
     handles.close()
 
@@ -63,6 +62,6 @@ def test_who_is_no_child_of_ours_is_not_certain(signals: list[int]) -> None:
     parent = os.getppid()
     handles = Handles(parent)
     for _ in range(3):
-        assert handles.renew(parent)
+        assert handles.process(parent) == parent
     assert signals == [0, 0]
     handles.close()

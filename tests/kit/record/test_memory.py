@@ -10,7 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_checkpoint.record.memory import PAGE, read_memory, read_string, read_strings, write_memory
+from pytest_checkpoint.record.memory import (
+    PAGE,
+    read_memory,
+    read_string,
+    read_strings,
+    write_memory,
+)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _US = os.getpid()
