@@ -103,6 +103,7 @@ def _make(
     except FileExistsError:
         return None  # it was made by who does not belong to the job
     except OSError as error:
+        place.lookup()  # a name that cannot even be looked up fails unrecorded
         recorder.record(caller, call, shown, error=number_of(error))
         return Failure(number_of(error))
     _record_made(recorder, caller, call, place, parent, shown, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 from pytest_checkpoint.record.operations import Create, Truncate
@@ -131,6 +132,7 @@ raises(errno.ENOENT, open, "", "w")
 put("a")
 raises(errno.ENOTDIR, open, "a/b", "w")
 raises(errno.ENAMETOOLONG, open, "n" * 300, "w")
+raises(errno.ENAMETOOLONG, open, W + "/" + "n" * 300, "w")
 raises(errno.ENAMETOOLONG, open, "n/" * 3000, "w")
 raises(errno.EBADF, os.open, "x", os.O_CREAT | os.O_WRONLY, dir_fd=99)
 raises(errno.ENOTDIR, os.open, "x", os.O_CREAT | os.O_WRONLY, dir_fd=os.open("a", os.O_RDONLY))
@@ -138,3 +140,4 @@ raises(errno.ENOTDIR, os.open, "x", os.O_CREAT | os.O_WRONLY, dir_fd=os.open("a"
     )
     created = [e for o in outcome.operations for e in o.effects if isinstance(e, Create)]
     assert [e.name for e in created] == [b"d", b"a"]
+    assert outcome.errors() == [("openat", errno.EISDIR)]

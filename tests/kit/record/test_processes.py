@@ -120,6 +120,27 @@ def test_deadline(runner: Runner) -> None:
     assert (result.timed_out, result.exit_code, outcome.differences) == (True, None, [])
 
 
+def test_a_job_that_never_stops_calling(runner: Runner) -> None:
+    """Nothing else is forgotten over its calls: not the time, nor what it prints."""
+    source = """
+import threading, time
+def say():
+    sys.stdout.write("x" * 300_000)  # more than a pipe holds
+    sys.stdout.flush()
+    os.close(1)
+thread = threading.Thread(target=say)
+thread.start()
+until = time.monotonic() + 60
+while time.monotonic() < until and (thread.is_alive() or EVER):
+    os.close(os.open(W + "/a", os.O_CREAT))
+assert not thread.is_alive()
+"""
+    outcome = runner.python(source.replace("EVER", "False"))
+    assert outcome.result.exit_code == 0, outcome.result.error_output
+    outcome = runner.python(source.replace("EVER", "True"), deadline_s=1)
+    assert outcome.result.timed_out
+
+
 def test_signals_do_not_keep_calls_from_ending(runner: Runner) -> None:
     """A timer of one millisecond, and handlers that restart calls, as C programs install them."""
     outcome = runner.ok(
