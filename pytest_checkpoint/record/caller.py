@@ -16,7 +16,7 @@ import re
 import resource
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Final
 
 from pytest_checkpoint.record import kernel
@@ -32,8 +32,6 @@ NO_LIMIT: Final = 1 << 64
 _PROCESS_DESCRIPTOR: Final = re.compile(rb"^/proc/\d+/(?:task/\d+/)?fd/\d+$")
 _ALIASES: Final = (b"/proc/self", b"/proc/thread-self", b"/dev/fd", b"/dev/std")
 _LINK_LIMIT: Final = 40
-_OUR_UMASK: Final = nullcontext()
-"""The caller's still is what it was at the start: ours."""
 
 
 class Caller:
@@ -90,12 +88,9 @@ class Caller:
     def umask(self) -> int:
         return int(self._field(b"Umask") or b"22", 8)
 
-    def creating(self, *, umask_varies: bool) -> AbstractContextManager[None]:
-        """Names are created inside with the caller's umask."""
-        return self._own_umask() if umask_varies else _OUR_UMASK
-
     @contextmanager
-    def _own_umask(self) -> Iterator[None]:
+    def own_umask(self) -> Iterator[None]:
+        """Names are created inside with the caller's umask."""
         previous = os.umask(self.umask)
         try:
             yield

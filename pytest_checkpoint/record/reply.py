@@ -15,6 +15,9 @@ class Value(NamedTuple):
     value: int = 0
 
 
+DONE: Final = Value()
+
+
 class Failure(NamedTuple):
     """The call fails with this errno."""
 

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Final
 
 from pytest_checkpoint.record import kernel
@@ -16,7 +17,7 @@ from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Create, NodeKind
 from pytest_checkpoint.record.place import Place
 from pytest_checkpoint.record.recorder import Recorder, number_of
-from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
+from pytest_checkpoint.record.reply import DONE, Failure, PassOn, Reply
 
 Arguments = tuple[int, ...]
 
@@ -138,7 +139,7 @@ def _create(
         shown = recorder.tree.path_of(parent, place.name)
         recorder.intend(caller, call, shown, deed=Deed.MAKE, length=len(target))
         try:
-            with caller.creating(umask_varies=recorder.umask_varies):
+            with caller.own_umask() if recorder.umask_varies else nullcontext():
                 make(place)
         except OSError as error:
             recorder.record(caller, call, shown, error=number_of(error))
@@ -160,6 +161,6 @@ def _create(
             *recorder.made(node, status),
             *recorder.touched(parent, place),
         )
-        return Value()
+        return DONE
     finally:
         place.close()

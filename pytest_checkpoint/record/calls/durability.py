@@ -18,7 +18,7 @@ from pytest_checkpoint.record.calls.data import writable
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Sync
 from pytest_checkpoint.record.recorder import Recorder
-from pytest_checkpoint.record.reply import PassOn, Reply, Value
+from pytest_checkpoint.record.reply import DONE, PassOn, Reply
 from pytest_checkpoint.record.tracked import identity_of
 from pytest_checkpoint.tree.image import NodeId
 
@@ -48,19 +48,19 @@ def _sync_one(
         node = recorder.tree.directory(identity_of(status))
     if node is None:
         if identity_of(status) in recorder.tree.beside:
-            return Value()
+            return DONE
         raise PassOn
     path = recorder.tree.path(node)
     recorder.intend(caller, call, path, deed=Deed.SYNC, node=node)
     recorder.record(caller, call, path, Sync(node, data_only))
-    return Value()
+    return DONE
 
 
 def sync(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     """Never fails: it has no way of saying so."""
     recorder.catch_up(caller)
     recorder.record(caller, "sync", b"", Sync(None, data_only=False))
-    return Value()
+    return DONE
 
 
 def syncfs(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -69,7 +69,7 @@ def syncfs(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
         raise PassOn
     recorder.intend(caller, "syncfs", b"", deed=Deed.SYNC)
     recorder.record(caller, "syncfs", b"", Sync(None, data_only=False))
-    return Value()
+    return DONE
 
 
 def mmap(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:

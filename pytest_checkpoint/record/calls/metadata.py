@@ -14,7 +14,7 @@ from pytest_checkpoint.record.caller import AT_FDCWD, Caller, signed
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Effect, SetAttribute, SetMode, SetOwner, SetTime
 from pytest_checkpoint.record.recorder import Recorder, number_of
-from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
+from pytest_checkpoint.record.reply import DONE, Failure, PassOn, Reply
 from pytest_checkpoint.record.room.ledger import attribute_size
 from pytest_checkpoint.tree.image import NodeId
 
@@ -96,7 +96,7 @@ def _change(
     if now.st_mode != before.st_mode and not isinstance(effects[0], SetMode):
         effects.append(SetMode(node, stat.S_IMODE(now.st_mode)))  # chown clears bits, an ACL sets
     recorder.record(caller, call, shown, *effects)
-    return Value()
+    return DONE
 
 
 # --- mode ---

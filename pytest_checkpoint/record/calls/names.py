@@ -16,7 +16,7 @@ from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Link, Rename, Unlink
 from pytest_checkpoint.record.place import Place
 from pytest_checkpoint.record.recorder import Recorder, number_of
-from pytest_checkpoint.record.reply import Fails, Failure, PassOn, Reply, Value, failing
+from pytest_checkpoint.record.reply import DONE, Fails, Failure, PassOn, Reply, failing
 from pytest_checkpoint.record.tracked import BESIDE
 from pytest_checkpoint.tree.image import ROOT, NodeId
 
@@ -30,7 +30,9 @@ _RENAME_NOREPLACE, _RENAME_EXCHANGE, _RENAME_WHITEOUT = 1, 2, 4
 
 def parent_of(recorder: Recorder, place: Place) -> NodeId | None:
     """The recorded directory of a place; None for outside, and for what lies beside it."""
-    parent = recorder.directory(place)
+    parent = place.node
+    if parent is None:
+        parent = recorder.directory(place)
     if parent == ROOT and place.name in BESIDE:
         return None
     return parent
@@ -105,7 +107,7 @@ def _move(
     elif parents[1] is not None:
         effects = arrival(recorder.tree, parents[1], target, replaced=replaced)
         recorder.record(caller, call, shown[0], *effects, target_path=shown[1])
-    return Value()
+    return DONE
 
 
 def _shown(
@@ -219,7 +221,7 @@ def _link(recorder: Recorder, caller: Caller, call: str, arguments: Arguments) -
                 )
                 return Failure(number_of(error))
             _record_link(recorder, caller, call, parent, target, source.shown)
-        return Value()
+        return DONE
     finally:
         target.close()
 
@@ -339,7 +341,7 @@ def _unlink(
         recorder.record(
             caller, call, path, Unlink(parent, place.name), *recorder.touched(parent, place)
         )
-        return Value()
+        return DONE
     finally:
         place.close()
 

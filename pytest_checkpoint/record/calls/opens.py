@@ -98,8 +98,7 @@ def _make(
     shown = recorder.tree.path_of(parent, place.name)
     recorder.intend(caller, call, shown, deed=Deed.MAKE)
     try:
-        with caller.creating(umask_varies=recorder.umask_varies):
-            file = os.open(place.name, flags | os.O_EXCL, mode, dir_fd=place.directory)
+        file = _create(recorder, caller, place.name, flags | os.O_EXCL, mode, place.directory)
     except FileExistsError:
         return None  # it was made by who does not belong to the job
     except OSError as error:
@@ -108,6 +107,16 @@ def _make(
         return Failure(number_of(error))
     _record_made(recorder, caller, call, place, parent, shown, file)
     return Descriptor(file, bool(flags & os.O_CLOEXEC))
+
+
+def _create(
+    recorder: Recorder, caller: Caller, name: bytes, flags: int, mode: int, directory: int | None
+) -> int:
+    """Open a file that may be a new one: with the caller's umask, which may still be ours."""
+    if not recorder.umask_varies:
+        return os.open(name, flags, mode, dir_fd=directory)
+    with caller.own_umask():
+        return os.open(name, flags, mode, dir_fd=directory)
 
 
 def _record_made(
@@ -166,8 +175,7 @@ def _open_inside(
     else:
         recorder.intend(caller, call, path, deed=_deed(status, flags))
     try:
-        with caller.creating(umask_varies=recorder.umask_varies and status is None):
-            file = os.open(place.argument, flags & ~os.O_CLOEXEC, mode, dir_fd=place.directory)
+        file = _create(recorder, caller, place.argument, flags, mode, place.directory)
     except OSError as error:
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
@@ -251,10 +259,8 @@ def _open_unnamed(
         path = recorder.tree.path(node_of_parent)
         recorder.intend(caller, call, path, deed=Deed.MAKE)
         try:
-            with caller.creating(umask_varies=recorder.umask_varies):
-                file = os.open(
-                    b"/proc/self/fd/%d" % handle, flags & ~(os.O_CLOEXEC | os.O_NOFOLLOW), mode
-                )
+            path_of_handle = b"/proc/self/fd/%d" % handle
+            file = _create(recorder, caller, path_of_handle, flags & ~os.O_NOFOLLOW, mode, None)
         except OSError as error:
             recorder.record(caller, call, path, error=number_of(error))
             return Failure(number_of(error))

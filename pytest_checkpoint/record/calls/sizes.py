@@ -13,7 +13,7 @@ from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Allocate, Truncate
 from pytest_checkpoint.record.policy import Refused
 from pytest_checkpoint.record.recorder import Recorder, number_of
-from pytest_checkpoint.record.reply import Failure, PassOn, Reply, Value
+from pytest_checkpoint.record.reply import DONE, Failure, PassOn, Reply
 from pytest_checkpoint.record.tracked import identity_of
 from pytest_checkpoint.tree.image import NodeId
 
@@ -98,7 +98,7 @@ def _resize(
     recorder.mapped.refresh(node)
     also = recorder.modified(node, descriptor)
     recorder.record(caller, call, path, Truncate(node, size), *also)
-    return Value()
+    return DONE
 
 
 def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -139,6 +139,6 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
         )
         also = recorder.modified(node, copy)
         recorder.record(caller, "fallocate", path, effect, *also)
-        return Value()
+        return DONE
     finally:
         os.close(copy)

@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_checkpoint.record.caller import AT_FDCWD, Caller
 from pytest_checkpoint.record.recorder import Recorder
-from pytest_checkpoint.record.reply import PassOn, Reply, Value
+from pytest_checkpoint.record.reply import DONE, PassOn, Reply
 from pytest_checkpoint.record.room import system
 from pytest_checkpoint.record.room.limits import Shortage
 from pytest_checkpoint.record.room.quota import Quota
@@ -49,7 +49,7 @@ def _tell(recorder: Recorder, caller: Caller, descriptor: int, address: int) -> 
     if inodes is not None:
         told.files, told.free_files = inodes
     caller.put(address, bytes(told))
-    return Value()
+    return DONE
 
 
 def _is_under(recorder: Recorder, quota: Quota, status: os.stat_result) -> bool:
