@@ -6,9 +6,12 @@ import dataclasses
 import errno
 import json
 import os
+import select
 import socket
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -139,6 +142,30 @@ assert not thread.is_alive()
     assert outcome.result.exit_code == 0, outcome.result.error_output
     outcome = runner.python(source.replace("EVER", "True"), deadline_s=1)
     assert outcome.result.timed_out
+
+
+@pytest.mark.parametrize("something", ["nothing", "a signal", "what is late"])
+def test_calls_are_served_in_a_row_and_then_the_rest_is_looked_at(
+    runner: Runner, something: str
+) -> None:
+    """One after another where nothing else can be due, and never for ever."""
+    served: list[int] = []
+    service = SimpleNamespace(serve=lambda: served.append(1))
+    ours, theirs = socket.socketpair()
+    with ExitStack() as stack, ours, theirs:
+        request = runner.request(("true",))
+        execution = supervisor._Execution(request, None, (), ours, set(), stack)
+        theirs.send(b".")  # there is always something to be read
+        execution._listener = ours.fileno()
+        execution._calls.register(ours, select.POLLIN)
+        execution._service = service  # type: ignore[assignment]
+        execution._startup_cpu = 0.0
+        if something == "a signal":
+            execution._preemption = SimpleNamespace()  # type: ignore[assignment]
+        elif something == "what is late":
+            execution._timed.append(service)  # type: ignore[arg-type]
+        execution._serve_calls()
+    assert len(served) == (1 + supervisor._IN_A_ROW if something == "nothing" else 1)
 
 
 def test_signals_do_not_keep_calls_from_ending(runner: Runner) -> None:
