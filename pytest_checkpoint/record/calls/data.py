@@ -179,7 +179,7 @@ def put_data(
     durable = bool(mode & os.O_DSYNC or flags & _RWF_SYNCED)  # O_SYNC contains O_DSYNC
     effect = Write(node, start, memoryview(data)[:count], Origin.CALL, durable)
     if recorder.mapped.files:
-        recorder.mapped.refresh(node, start)
+        recorder.mapped.written(node, start, effect.data)
     recorder.record(caller, call, path, effect, *recorder.modified(node, copy))
     return Value(count)
 

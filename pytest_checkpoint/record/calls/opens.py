@@ -209,7 +209,7 @@ def _intend_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId) -> 
 
 
 def _record_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId, file: int) -> None:
-    recorder.mapped.refresh(node)
+    recorder.mapped.resized(node, 0)
     also = recorder.modified(node, file)
     recorder.record(caller, call, recorder.tree.path(node), Truncate(node, 0), *also)
 

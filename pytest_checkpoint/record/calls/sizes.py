@@ -95,7 +95,7 @@ def _resize(
     except OSError as error:
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
-    recorder.mapped.refresh(node)
+    recorder.mapped.resized(node, size)
     also = recorder.modified(node, descriptor)
     recorder.record(caller, call, path, Truncate(node, size), *also)
     return DONE
@@ -129,14 +129,9 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
         except OSError as error:
             recorder.record(caller, "fallocate", path, error=number_of(error))
             return Failure(number_of(error))
-        recorder.mapped.refresh(node)
-        effect = Allocate(
-            node,
-            offset,
-            length,
-            zero=bool(mode & (_PUNCH_HOLE | _ZERO_RANGE)),
-            keep_size=bool(mode & _KEEP_SIZE),
-        )
+        zero, keep_size = bool(mode & (_PUNCH_HOLE | _ZERO_RANGE)), bool(mode & _KEEP_SIZE)
+        recorder.mapped.allocated(node, offset, length, zero=zero, keep_size=keep_size)
+        effect = Allocate(node, offset, length, zero=zero, keep_size=keep_size)
         also = recorder.modified(node, copy)
         recorder.record(caller, "fallocate", path, effect, *also)
         return DONE
