@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from typing import Final
 
 from pytest_checkpoint.record.caller import Caller, is_regular
@@ -24,7 +25,7 @@ End = tuple[int, int]
 def sendfile(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     target, source, source_offset, count = arguments[:4]
     ends = (source, source_offset), (target, 0)
-    return _copy(recorder, caller, "sendfile", *ends, count, appending=errno.EINVAL)
+    return _copy(recorder, caller, "sendfile", *ends, count, errno.EINVAL, errno.EINVAL)
 
 
 def copy_file_range(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -32,7 +33,7 @@ def copy_file_range(recorder: Recorder, caller: Caller, arguments: Arguments) ->
     if flags & 0xFFFFFFFF:
         raise PassOn
     ends = (source, source_offset), (target, target_offset)
-    return _copy(recorder, caller, "copy_file_range", *ends, count, appending=errno.EBADF)
+    return _copy(recorder, caller, "copy_file_range", *ends, count, errno.EBADF, errno.EISDIR)
 
 
 def splice(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -58,10 +59,10 @@ def _copy(
     source: End,
     target: End,
     count: int,
-    *,
     appending: int,
+    of_directory: int,
 ) -> Reply:
-    """``appending``: the error of this call for a target opened with O_APPEND."""
+    """The errors of this call for a target opened with O_APPEND, and for a directory's content."""
     output = caller.copy(target[0])
     try:
         status = os.fstat(output)
@@ -75,13 +76,15 @@ def _copy(
         try:
             from_status = os.fstat(input_)
             if not is_regular(from_status):
-                return Failure(errno.EINVAL)
+                is_directory = stat.S_ISDIR(from_status.st_mode)
+                return Failure(of_directory if is_directory else errno.EINVAL)
             if mode & os.O_APPEND:
                 return Failure(appending)
             position = _offset(caller, input_, source[1])
             offset = _offset(caller, output, target[1])
             count = min(count, _MOST)
-            if os.path.samestat(status, from_status) and abs(position - offset) < count:
+            there = min(count, max(0, from_status.st_size - position))
+            if os.path.samestat(status, from_status) and abs(position - offset) < there:
                 return Failure(errno.EINVAL)
             try:
                 data = bytearray(os.pread(input_, count, position))

@@ -128,6 +128,22 @@ raises(errno.EBADF, os.copy_file_range, only_written, target, 1)
     assert [data for _, data in writes(outcome)][1:] == [b"0123", b"89", b"456", b"01"]
 
 
+def test_copies_within_a_file(runner: Runner) -> None:
+    """What is asked for may be more than there is to copy."""
+    runner.ok(
+        """
+fd = os.open("a", os.O_RDWR | os.O_CREAT)
+os.write(fd, b"0123456789")
+assert os.copy_file_range(fd, fd, 1 << 30, 0, 10) == 10
+raises(errno.EINVAL, os.copy_file_range, fd, fd, 1 << 30, 0, 19)
+assert os.copy_file_range(fd, fd, 5, 20, 0) == 0
+raises(errno.EISDIR, os.copy_file_range, os.open(".", os.O_RDONLY), fd, 1)
+raises(errno.EINVAL, os.sendfile, fd, os.open(".", os.O_RDONLY), 0, 1)
+assert get("a") == b"0123456789" * 2
+"""
+    )
+
+
 def test_copying_programs(runner: Runner) -> None:
     outcome = runner.shell(
         """
