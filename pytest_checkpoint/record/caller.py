@@ -11,6 +11,7 @@ mounts something is not supported.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import resource
@@ -175,8 +176,8 @@ class Caller:
     # --- descriptors ---
 
     def descriptor_status(self, number: int) -> os.stat_result:
-        """fstat of the caller's descriptor."""
-        copy = self.copy(number)
+        """fstat of the caller's descriptor, for calls that want a file that is really open."""
+        copy = self.opened(number)
         try:
             return os.fstat(copy)
         finally:
@@ -191,6 +192,14 @@ class Caller:
             copy, self._process = self._handles.copy(self.thread, number)
         except OSError as error:
             raise self._unreadable(error) from error
+        return copy
+
+    def opened(self, number: int) -> int:
+        """As :meth:`copy`; where a file was only found, not opened (O_PATH), it fails."""
+        copy = self.copy(number)
+        if fcntl.fcntl(copy, fcntl.F_GETFL) & os.O_PATH:
+            os.close(copy)
+            raise Fails(errno.EBADF)
         return copy
 
     # --- paths ---

@@ -60,8 +60,11 @@ def _of_descriptor(
     number: int,
     change: Callable[[_Target], Effect],
     room: int = 0,
+    *,
+    found: bool = False,
 ) -> Reply:
-    copy = caller.copy(number)
+    """``found``: it need not have been opened (O_PATH), because it stands for a path."""
+    copy = caller.copy(number) if found else caller.opened(number)
     try:
         return _change(recorder, caller, call, copy, change, room)
     finally:
@@ -128,7 +131,8 @@ def fchmodat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 def fchmodat2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     flags = arguments[3] & 0xFFFFFFFF
     if flags & _AT_EMPTY_PATH and not caller.string(arguments[1]):
-        return _of_descriptor(recorder, caller, "fchmodat2", arguments[0], _mode(arguments[2]))
+        change = _mode(arguments[2])
+        return _of_descriptor(recorder, caller, "fchmodat2", arguments[0], change, found=True)
     if flags & _AT_SYMLINK_NOFOLLOW:
         handle = caller.handle(arguments[0], caller.string(arguments[1]), follow=False)
         try:
@@ -171,7 +175,7 @@ def fchownat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     flags = arguments[4] & 0xFFFFFFFF
     change = _owner(arguments[2], arguments[3])
     if flags & _AT_EMPTY_PATH and not caller.string(arguments[1]):
-        return _of_descriptor(recorder, caller, "fchownat", arguments[0], change)
+        return _of_descriptor(recorder, caller, "fchownat", arguments[0], change, found=True)
     where = (arguments[0], arguments[1], not flags & _AT_SYMLINK_NOFOLLOW)
     return _at(recorder, caller, "fchownat", where, change)
 
@@ -220,7 +224,8 @@ def utimensat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
     directory, path, address, flags = arguments[:4]
     change = _times(_stamps(caller, address, 1))
     if not path or (flags & _AT_EMPTY_PATH and not caller.string(path)):
-        return _of_descriptor(recorder, caller, "utimensat", directory, change)
+        found = bool(path)
+        return _of_descriptor(recorder, caller, "utimensat", directory, change, found=found)
     where = (directory, path, not flags & _AT_SYMLINK_NOFOLLOW)
     return _at(recorder, caller, "utimensat", where, change)
 

@@ -63,6 +63,8 @@ def _open(
     mode: int,
 ) -> Reply:
     flags &= 0x7FFFFFFF
+    if flags & os.O_PATH:
+        raise PassOn  # it opens nothing: neither makes nor cuts, whatever else is asked for
     mode &= 0o7777
     if flags & _TMPFILE == _TMPFILE:
         return _open_unnamed(recorder, caller, call, directory, path, flags, mode)

@@ -322,6 +322,41 @@ assert os.write(os.open("a", os.O_WRONLY), b"") == 0
     assert outcome.errors() == []
 
 
+def test_descriptors_that_were_never_opened(runner: Runner) -> None:
+    """Those of O_PATH: calls that want an open file fail, calls on what they lead to do not."""
+    outcome = runner.ok(
+        """
+put("a"); os.chmod("a", 0o644)
+a, here = os.open("a", os.O_PATH), os.open(".", os.O_PATH)
+for descriptor in (a, here):
+    raises(errno.EBADF, os.fsync, descriptor)
+    raises(errno.EBADF, os.fdatasync, descriptor)
+    raises(errno.EBADF, os.fchmod, descriptor, 0o700)
+    raises(errno.EBADF, os.fchown, descriptor, -1, -1)
+    raises(errno.EBADF, os.utime, descriptor, (1, 2))
+    raises(errno.EBADF, os.setxattr, descriptor, "user.a", b"")
+    raises(errno.EBADF, os.removexattr, descriptor, "user.a")
+assert libc.syncfs(here) == -1 and ctypes.get_errno() == errno.EBADF
+EMPTY_PATH = 0x1000
+assert libc.fchownat(a, b"", -1, -1, EMPTY_PATH) == 0
+assert libc.utimensat(a, b"", None, EMPTY_PATH) == 0
+assert os.stat("a").st_mode & 0o777 == 0o644
+"""
+    )
+    assert outcome.calls[-2:] == ["fchownat", "utimensat"]
+    assert "fsync" not in outcome.calls
+
+
+def test_flags_that_no_kernel_knows(runner: Runner) -> None:
+    runner.ok(
+        """
+fd = os.open("a", os.O_RDWR | os.O_CREAT)
+raises(errno.EOPNOTSUPP, os.pwritev, fd, [b"x"], 0, -1 << 31)
+raises(errno.EINVAL, os.setxattr, fd, "user.a", b"", -1 << 31)
+"""
+    )
+
+
 def test_file_size_limit_cuts_and_then_refuses(runner: Runner) -> None:
     outcome = runner.ok(
         """

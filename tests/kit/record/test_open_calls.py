@@ -83,6 +83,22 @@ assert os.open("lowest", os.O_CREAT | os.O_WRONLY) == free
     assert moved.target_path == b"w/final"
 
 
+def test_paths_that_are_only_found(runner: Runner) -> None:
+    """O_PATH opens nothing, whatever flags it is given with."""
+    outcome = runner.ok(
+        """
+put("a")
+for path in ("a", W + "/a"):
+    for flags in (os.O_CREAT, os.O_TRUNC, os.O_CREAT | os.O_TRUNC, os.O_CREAT | os.O_EXCL):
+        os.close(os.open(path, os.O_PATH | flags))
+    raises(errno.ENOENT, os.open, path + "b", os.O_PATH | os.O_CREAT)
+os.close(os.open(".", os.O_PATH | os.O_TMPFILE))
+assert get("a") == b"some data"
+"""
+    )
+    assert outcome.calls == ["openat", "write"]
+
+
 def test_openat2(runner: Runner) -> None:
     outcome = runner.ok(
         """
