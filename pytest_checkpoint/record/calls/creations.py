@@ -82,6 +82,7 @@ def _mknod(
     recorder: Recorder, caller: Caller, call: str, base: int, address: int, mode: int, device: int
 ) -> Reply:
     mode &= 0xFFFFFFFF
+    device &= 0xFFFFFFFF
     kind = _KINDS.get(stat.S_IFMT(mode))
     if kind is None:
         raise PassOn

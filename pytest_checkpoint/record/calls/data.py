@@ -15,7 +15,7 @@ import struct
 from typing import Final
 
 from pytest_checkpoint.record import kernel
-from pytest_checkpoint.record.caller import NO_LIMIT, Caller
+from pytest_checkpoint.record.caller import NO_LIMIT, Caller, signed
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Event, Origin, Sent, Write
 from pytest_checkpoint.record.policy import Refused
@@ -56,7 +56,7 @@ def pwritev(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 def pwritev2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     number, address, count, offset, _, flags = arguments[:6]
     place = None if offset == 0xFFFFFFFFFFFFFFFF else offset
-    return _put(recorder, caller, "pwritev2", number, (address, count), place, flags & 0xFFFFFFFF)
+    return _put(recorder, caller, "pwritev2", number, (address, count), place, signed(flags))
 
 
 def _vectors(caller: Caller, address: int, count: int) -> list[tuple[int, int]]:

@@ -149,11 +149,17 @@ def fchmodat2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
 
 def _owner(user: int, group: int) -> Callable[[_Target], Effect]:
     def change(target: _Target) -> Effect:
-        os.chown(target.path, signed(user), signed(group))
+        os.chown(target.path, _number(user), _number(group))
         now = os.stat(target.path)
         return SetOwner(target.node, now.st_uid, now.st_gid)
 
     return change
+
+
+def _number(owner: int) -> int:
+    """As Python wants it: -1 leaves the owner as it is, all else is not negative."""
+    owner &= 0xFFFFFFFF
+    return -1 if owner == 0xFFFFFFFF else owner
 
 
 def chown(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -263,7 +269,7 @@ def _set_attribute(
     data = bytes(caller.memory([(value, size)]))
 
     def change(target: _Target) -> Effect:
-        os.setxattr(target.path, key, data, flags & 0xFFFFFFFF)
+        os.setxattr(target.path, key, data, signed(flags))
         return SetAttribute(target.node, key, data)
 
     return change, attribute_size(key, size)

@@ -98,6 +98,19 @@ put("dir/of-root")
     assert ("openat", errno.EACCES) in outcome.errors()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change owners")
+def test_owners_with_large_numbers(runner: Runner) -> None:
+    """As nobody has where numbers are 32 bits wide."""
+    runner.ok(
+        """
+put("a"); os.chown("a", 0xFFFFFFFE, 0x80000000)
+assert (os.stat("a").st_uid, os.stat("a").st_gid) == (0xFFFFFFFE, 0x80000000)
+os.chown("a", -1, 5)
+assert (os.stat("a").st_uid, os.stat("a").st_gid) == (0xFFFFFFFE, 5)
+"""
+    )
+
+
 def test_times(runner: Runner) -> None:
     outcome = runner.ok(
         """
