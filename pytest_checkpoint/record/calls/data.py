@@ -28,6 +28,7 @@ Arguments = tuple[int, ...]
 
 _MOST: Final = 0x7FFFF000
 """The kernel writes no more than this in one call."""
+_BLOCK: Final = 512
 _VECTORS_MOST: Final = 1024
 _RWF_SYNCED: Final = 2 | 4  # RWF_DSYNC | RWF_SYNC
 _RWF_APPEND, _RWF_NOAPPEND = 16, 32
@@ -174,6 +175,8 @@ def put_data(
         else:
             count = os.pwrite(copy, buffer, offset)
     except OSError as error:
+        if mode & os.O_DIRECT:
+            _note_begun(recorder, caller, call, node, copy, start, data)
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
     durable = bool(mode & os.O_DSYNC or flags & _RWF_SYNCED)  # O_SYNC contains O_DSYNC
@@ -182,6 +185,34 @@ def put_data(
         recorder.mapped.written(node, start, effect.data)
     recorder.record(caller, call, path, effect, *recorder.modified(node, copy))
     return Value(count)
+
+
+def _note_begun(
+    recorder: Recorder,
+    caller: Caller,
+    call: str,
+    node: NodeId,
+    copy: int,
+    start: int,
+    data: bytearray,
+) -> None:
+    """A direct write that fails at its end, which fills no block, may have written what is before.
+
+    What is told of it is there in any case, written by this call or before it.
+    """
+    try:
+        with open(f"/proc/self/fd/{copy}", "rb") as file:
+            found = os.pread(file.fileno(), len(data), start)
+    except OSError:  # who may only write cannot look
+        return
+    pairs = zip(found, data, strict=False)
+    size = next((at for at, pair in enumerate(pairs) if pair[0] != pair[1]), len(found))
+    if size >= _BLOCK:
+        effect = Write(node, start, found[:size], Origin.CALL)
+        if recorder.mapped.files:
+            recorder.mapped.written(node, start, effect.data)
+        also = recorder.modified(node, copy)
+        recorder.record(caller, call, recorder.tree.path(node), effect, *also)
 
 
 def writable(mode: int) -> bool:

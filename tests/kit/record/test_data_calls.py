@@ -238,6 +238,27 @@ raises(errno.EINVAL, os.write, fd, b"crooked")
 def test_a_large_write(runner: Runner) -> None:
     outcome = runner.ok(
         """
+def test_a_direct_write_that_fails_at_its_end(runner: Runner) -> None:
+    """What does not fill a block is refused when the blocks before may have been written."""
+    outcome = runner.python(
+        """
+import mmap
+put("a", b"x" * 4096)
+try:
+    fd = os.open("a", os.O_WRONLY | os.O_DIRECT)
+except OSError as error:
+    sys.exit(errno.errorcode[error.errno])
+memory = mmap.mmap(-1, 8192)
+memory.write(b"d" * 8192)
+raises(errno.EINVAL, os.write, fd, memoryview(memory)[:4099])
+"""
+    )
+    if outcome.result.error_output.strip() == "EINVAL":
+        pytest.skip("the file system of the temporary directory has no O_DIRECT")
+    assert (outcome.result.exit_code, outcome.differences) == (0, [])
+    assert outcome.errors() == [("write", errno.EINVAL)]
+
+
 data = os.urandom(1 << 20) * 64
 fd = os.open("a", os.O_WRONLY | os.O_CREAT)
 assert os.write(fd, data) == 64 << 20
