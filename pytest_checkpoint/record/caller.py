@@ -32,6 +32,8 @@ AT_FDCWD: Final = -100
 NO_LIMIT: Final = 1 << 64
 _PROCESS_DESCRIPTOR: Final = re.compile(rb"^/proc/\d+/(?:task/\d+/)?fd/\d+$")
 _ALIASES: Final = (b"/proc/self", b"/proc/thread-self", b"/dev/fd", b"/dev/std")
+_LIKE_ALIASES: Final = re.compile(rb"/(?:\.?/)*(?:proc|dev)/")
+_NO_STEP: Final = re.compile(rb"/(?:\.?/)+")
 _LINK_LIMIT: Final = 40
 
 
@@ -207,7 +209,9 @@ class Caller:
     def rewritten(self, path: bytes) -> bytes:
         """``/proc/self`` and its aliases mean the caller, not us."""
         if not path.startswith(_ALIASES):
-            return path
+            if not _LIKE_ALIASES.match(path):
+                return path
+            path = _NO_STEP.sub(b"/", path)  # //proc/./self
         for prefix, meant in (
             (b"/proc/self", b"/proc/%d" % self.process),
             (b"/proc/thread-self", b"/proc/%d/task/%d" % (self.process, self.thread)),

@@ -245,6 +245,23 @@ raises(errno.EISDIR, os.open, "new/", os.O_CREAT | os.O_WRONLY)
 def test_paths_longer_than_the_kernel_takes_at_once(runner: Runner) -> None:
     """Longer than PATH_MAX in all: made step by step. Capture cannot look at it, so it goes."""
     outcome = runner.ok(
+def test_ways_to_spell_what_means_the_caller(runner: Runner) -> None:
+    """By /proc/self, which is read as somebody else's by whoever else looks."""
+    outcome = runner.ok(
+        """
+os.mkdir("d")
+d = os.open("d", os.O_RDONLY)
+for number, spelled in enumerate(("/proc/self", "//proc//self", "/./proc/./self", "/proc//self")):
+    os.mkdir(f"{spelled}/cwd/{number}")
+    put(f"{spelled}/fd/{d}/{number}")
+    os.chmod(f"{spelled}/cwd/{number}", 0o700)
+put("//dev//fd//%d//last" % d)
+assert sorted(os.listdir("d")) == ["0", "1", "2", "3", "last"]
+"""
+    )
+    assert outcome.calls.count("mkdir") == 5
+
+
         """
 name = "n" * 200
 for i in range(30):
@@ -315,6 +332,9 @@ raises(errno.EADDRINUSE, socket.socket(socket.AF_UNIX).bind, "sock")
 longest = "l" * 107
 socket.socket(socket.AF_UNIX).bind(longest)
 abstract = socket.socket(socket.AF_UNIX); abstract.bind("\\0checkpoint-test-%d" % os.getpid())
+os.mkdir("far")
+far = os.open("far", os.O_RDONLY)
+socket.socket(socket.AF_UNIX).bind(f"/proc/self/fd/{far}/near")
 mknodat, unused = 259 if os.uname().machine == "x86_64" else 33, ctypes.c_ulong(1 << 32)
 assert libc.syscall(mknodat, -100, b"plain", 0o640 | stat.S_IFREG, unused) == 0
 os.mkdir("d", 0o777)
@@ -327,5 +347,7 @@ os.mkdir("d", 0o777)
         b"l" * 107: NodeKind.SOCKET,
         b"plain": NodeKind.FILE,
         b"d": NodeKind.DIRECTORY,
+        b"far": NodeKind.DIRECTORY,
+        b"near": NodeKind.SOCKET,
     }
     assert outcome.result.output == "b'through'\n"
