@@ -73,7 +73,10 @@ def _open(
         if made is not None:
             return made
     rewritten = caller.rewritten(path)
+    follow = not (flags & os.O_NOFOLLOW or flags & _EXCLUSIVE == _EXCLUSIVE)
     if caller.is_process_descriptor(rewritten):
+        if not follow:
+            raise PassOn  # it is a link, and the kernel refuses it
         return _reopen(recorder, caller, call, rewritten, flags)
     exclusive = flags & os.O_CREAT and flags & os.O_EXCL
     follow = not (flags & os.O_NOFOLLOW or exclusive)
@@ -148,7 +151,7 @@ def _open_outside(recorder: Recorder, caller: Caller, call: str, place: Place, f
         if flags & os.O_CREAT:
             recorder.policy.note_created(place.real_path())
         raise PassOn
-    if not flags & os.O_TRUNC or not is_regular(status):
+    if not flags & os.O_TRUNC or not is_regular(status) or flags & _EXCLUSIVE == _EXCLUSIVE:
         raise PassOn
     handle = os.open(place.name, os.O_PATH | os.O_NOFOLLOW, dir_fd=place.directory)
     try:

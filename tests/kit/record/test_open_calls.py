@@ -99,6 +99,23 @@ assert get("a") == b"some data"
     assert outcome.calls == ["openat", "write"]
 
 
+def test_links_to_descriptors_are_links(runner: Runner) -> None:
+    """Where they are not to be followed, they are not."""
+    outcome = runner.ok(
+        """
+put("a"); put(OUT + "/outside")
+for path in ("a", OUT + "/outside"):
+    link = "/proc/self/fd/%d" % os.open(path, os.O_RDONLY)
+    raises(errno.EEXIST, os.open, link, os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_RDWR)
+    raises(errno.ELOOP, os.open, link, os.O_NOFOLLOW | os.O_TRUNC | os.O_RDWR)
+    assert get(path) == b"some data"
+os.link("a", OUT + "/other")
+raises(errno.EEXIST, os.open, OUT + "/other", os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_RDWR)
+"""
+    )
+    assert outcome.calls == ["openat", "write"]
+
+
 def test_openat2(runner: Runner) -> None:
     outcome = runner.ok(
         """
