@@ -78,9 +78,7 @@ def _open(
         if not follow:
             raise PassOn  # it is a link, and the kernel refuses it
         return _reopen(recorder, caller, call, rewritten, flags)
-    exclusive = flags & os.O_CREAT and flags & os.O_EXCL
-    follow = not (flags & os.O_NOFOLLOW or exclusive)
-    place = caller.place(directory, path, follow=bool(follow))
+    place = caller.place(directory, path, follow=follow)
     try:
         parent = recorder.directory(place)
         if parent is None or (parent == ROOT and place.name in BESIDE):
@@ -264,8 +262,7 @@ def _open_unnamed(
         path = recorder.tree.path(node_of_parent)
         recorder.intend(caller, call, path, deed=Deed.MAKE)
         try:
-            path_of_handle = b"/proc/self/fd/%d" % handle
-            file = _create(recorder, caller, path_of_handle, flags & ~os.O_NOFOLLOW, mode, None)
+            file = _create(recorder, caller, b".", flags, mode, handle)
         except OSError as error:
             recorder.record(caller, call, path, error=number_of(error))
             return Failure(number_of(error))

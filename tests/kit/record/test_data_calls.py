@@ -140,6 +140,9 @@ assert os.copy_file_range(fd, fd, 5, 20, 0) == 0
 raises(errno.EISDIR, os.copy_file_range, os.open(".", os.O_RDONLY), fd, 1)
 raises(errno.EINVAL, os.sendfile, fd, os.open(".", os.O_RDONLY), 0, 1)
 assert get("a") == b"0123456789" * 2
+os.lseek(fd, 2, os.SEEK_SET)
+assert os.sendfile(fd, fd, 0, 5) == 5  # onto what it reads, which only this call may do
+assert get("a") == b"0101234" + b"7890123456789"
 """
     )
 
@@ -235,9 +238,6 @@ raises(errno.EINVAL, os.write, fd, b"crooked")
     assert writes(outcome) == [(0, b"d" * 8192)]
 
 
-def test_a_large_write(runner: Runner) -> None:
-    outcome = runner.ok(
-        """
 def test_a_direct_write_that_fails_at_its_end(runner: Runner) -> None:
     """What does not fill a block is refused when the blocks before may have been written."""
     outcome = runner.python(
@@ -259,6 +259,9 @@ raises(errno.EINVAL, os.write, fd, memoryview(memory)[:4099])
     assert outcome.errors() == [("write", errno.EINVAL)]
 
 
+def test_a_large_write(runner: Runner) -> None:
+    outcome = runner.ok(
+        """
 data = os.urandom(1 << 20) * 64
 fd = os.open("a", os.O_WRONLY | os.O_CREAT)
 assert os.write(fd, data) == 64 << 20
@@ -357,6 +360,7 @@ for descriptor in (a, here):
     raises(errno.EBADF, os.utime, descriptor, (1, 2))
     raises(errno.EBADF, os.setxattr, descriptor, "user.a", b"")
     raises(errno.EBADF, os.removexattr, descriptor, "user.a")
+raises(errno.EBADF, os.copy_file_range, a, os.open("b", os.O_RDWR | os.O_CREAT), 1)
 assert libc.syncfs(here) == -1 and ctypes.get_errno() == errno.EBADF
 EMPTY_PATH = 0x1000
 assert libc.fchownat(a, b"", -1, -1, EMPTY_PATH) == 0
