@@ -147,7 +147,8 @@ def put_data(
 ) -> Reply:
     """Write ``data`` as the call would and write it down."""
     path = recorder.tree.path(node)
-    if (mode & os.O_APPEND and not flags & _RWF_NOAPPEND) or flags & _RWF_APPEND:
+    appends = (mode & os.O_APPEND and not flags & _RWF_NOAPPEND) or flags & _RWF_APPEND
+    if appends:
         start = os.fstat(copy).st_size
     elif offset is None:
         start = os.lseek(copy, 0, os.SEEK_CUR)
@@ -180,7 +181,10 @@ def put_data(
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
     durable = bool(mode & os.O_DSYNC or flags & _RWF_SYNCED)  # O_SYNC contains O_DSYNC
-    effect = Write(node, start, memoryview(data)[:count], Origin.CALL, durable)
+    written = memoryview(data)[:count]
+    if offset is None and not appends and os.lseek(copy, 0, os.SEEK_CUR) != start + count:
+        start, written = _anywhere(copy, start, written)
+    effect = Write(node, start, written, Origin.CALL, durable)
     if recorder.mapped.files:
         recorder.mapped.written(node, start, effect.data)
     recorder.record(caller, call, path, effect, *recorder.modified(node, copy))
@@ -200,11 +204,7 @@ def _note_begun(
 
     What is told of it is there in any case, written by this call or before it.
     """
-    try:
-        with open(f"/proc/self/fd/{copy}", "rb") as file:
-            found = os.pread(file.fileno(), len(data), start)
-    except OSError:  # who may only write cannot look
-        return
+    found = _read_back(copy, len(data), start)
     pairs = zip(found, data, strict=False)
     size = next((at for at, pair in enumerate(pairs) if pair[0] != pair[1]), len(found))
     if size >= _BLOCK:
@@ -213,6 +213,29 @@ def _note_begun(
             recorder.mapped.written(node, start, effect.data)
         also = recorder.modified(node, copy)
         recorder.record(caller, call, recorder.tree.path(node), effect, *also)
+
+
+def _anywhere(copy: int, start: int, data: memoryview) -> tuple[int, memoryview]:
+    """Where ``data`` was written, with what surrounds it there: offset and bytes.
+
+    The offset was ``start`` and is another one now: somebody who shares it has read or sought
+    meanwhile, which we do not see. What surrounds it is told as it is.
+    """
+    end = os.lseek(copy, 0, os.SEEK_CUR)
+    low = max(0, min(start, end - len(data)))
+    found = _read_back(copy, max(end, start + len(data)) - low, low)
+    if bytes(data) not in found:
+        low, found = 0, _read_back(copy, os.fstat(copy).st_size, 0)
+    return (low, memoryview(found)) if found else (start, data)
+
+
+def _read_back(copy: int, length: int, start: int) -> bytes:
+    """What is in a file now; nothing, if we may only write it."""
+    try:
+        with open(f"/proc/self/fd/{copy}", "rb", buffering=0) as file:
+            return os.pread(file.fileno(), length, start)
+    except OSError:
+        return b""
 
 
 def writable(mode: int) -> bool:

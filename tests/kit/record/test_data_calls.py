@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import errno
+import os
 import resource
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_checkpoint.record.belonging import Belonging
+from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.calls import data
 from pytest_checkpoint.record.client import SlotClient, environment
-from pytest_checkpoint.record.operations import Allocate, Truncate, Write
+from pytest_checkpoint.record.operations import Allocate, Effect, Truncate, Write
+from pytest_checkpoint.record.policy import Policy
+from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.reply import Value
+from pytest_checkpoint.record.tracked import TrackedTree
+from pytest_checkpoint.tree.capture import capture
 
 if TYPE_CHECKING:
+    from pytest_checkpoint.record.injector import Intent
     from tests.kit.record.conftest import Runner
 
 
@@ -464,3 +476,48 @@ def test_file_size_limit_ends_a_program_that_does_not_expect_it(runner: Runner) 
     outcome = runner.shell("ulimit -f 1; exec dd if=/dev/zero of=a bs=3000 count=2 2> /dev/null")
     assert outcome.result.signal == 25  # SIGXFSZ
     assert outcome.differences == []
+
+
+@pytest.mark.parametrize("moved_to", [3, 40, 90, 200])
+def test_an_offset_that_somebody_else_moves_meanwhile(tmp_path: Path, moved_to: int) -> None:
+    """Who shares it and reads, or seeks, does not wait for the write."""
+    path = tmp_path / "a"
+    path.write_bytes(bytes(range(100)))
+    content = bytearray(path.read_bytes())
+    captured = capture(tmp_path)
+    seen: list[Effect] = []
+    recorder = Recorder(
+        slot=tmp_path,
+        tree=TrackedTree(captured.image, dict(captured.identities), (0, 0)),
+        policy=Policy(),
+        belonging=Belonging(),
+        journal=None,
+        on_step=lambda step, effects: seen.extend(effects),
+    )
+    with open(path, "r+b", buffering=0) as file:
+        recorder.troubles = (_Seeking(file.fileno(), moved_to),)
+        file.seek(30)
+        buffer = ctypes.create_string_buffer(b"call", 4)
+        arguments = (file.fileno(), ctypes.addressof(buffer), 4)
+        assert data.write(recorder, Caller(os.getpid()), arguments) == Value(4)
+        assert file.tell() == moved_to + 4
+    for effect in seen:
+        assert isinstance(effect, Write)
+        content.extend(bytes(max(0, effect.offset - len(content))))
+        content[effect.offset : effect.offset + len(effect.data)] = effect.data
+    assert bytes(content) == path.read_bytes()
+    assert content[moved_to : moved_to + 4] == b"call"
+
+
+class _Seeking:
+    """Moves an offset right before a call is carried out."""
+
+    def __init__(self, descriptor: int, to: int) -> None:
+        self._descriptor, self._to = descriptor, to
+
+    def before(self, intent: Intent) -> int:
+        os.lseek(self._descriptor, self._to, os.SEEK_SET)
+        return intent.length
+
+    def after(self, *told: object) -> None:
+        """Nothing depends on it."""
