@@ -216,6 +216,21 @@ raises(errno.ENOENT, os.truncate, "missing", 1)
     ]
 
 
+def test_who_watches_a_file_that_is_cut_by_its_path(runner: Runner) -> None:
+    """It is neither opened nor closed."""
+    runner.ok(
+        """
+import struct
+ALL, MODIFY = 0xFFF, 2
+put("a")
+watch = libc.inotify_init1(os.O_NONBLOCK)
+assert libc.inotify_add_watch(watch, b"a", ALL) >= 0
+os.truncate("a", 3)
+assert [mask for _, mask, _, _ in struct.iter_unpack("iIII", os.read(watch, 4096))] == [MODIFY]
+"""
+    )
+
+
 def test_zeroed_ranges(runner: Runner) -> None:
     outcome = runner.python(
         """
