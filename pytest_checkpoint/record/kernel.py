@@ -44,6 +44,8 @@ _NOTHING: Final = bytes(_NOTIFICATION.size)
 """The kernel wants to be given zeros."""
 _RESPONSE: Final = struct.Struct("=QqiI")
 _ADD_DESCRIPTOR: Final = struct.Struct("=QIIII")
+_TIMES: Final = struct.Struct("=4q")
+_AT_FDCWD: Final = -100
 _MACHINE: Final = platform.machine()
 
 _pidfd_getfd: Final = ctypes.CDLL(None, use_errno=True).syscall
@@ -242,6 +244,15 @@ def fallocate(descriptor: int, mode: int, offset: int, length: int) -> None:
         if ctypes.get_errno() != errno.EINTR:
             break
     _checked(result)
+
+
+def set_times(path: bytes, stamps: tuple[tuple[int, int], tuple[int, int]] | None) -> None:
+    """utimensat(2), whose nanoseconds may be UTIME_NOW and UTIME_OMIT; None: both are now.
+
+    Python itself takes no such, and now is another moment for who asks the clock.
+    """
+    packed = None if stamps is None else _TIMES.pack(*stamps[0], *stamps[1])
+    _checked(_libc.utimensat(_AT_FDCWD, ctypes.c_char_p(path), packed, 0))
 
 
 def set_file_credentials(user: int, group: int) -> None:

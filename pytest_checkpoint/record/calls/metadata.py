@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import struct
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.caller import AT_FDCWD, Caller, signed
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Effect, SetAttribute, SetMode, SetOwner, SetTime
@@ -194,24 +194,10 @@ Stamp = tuple[int, int]
 
 def _times(stamps: tuple[Stamp, Stamp] | None) -> Callable[[_Target], Effect]:
     def change(target: _Target) -> Effect:
-        before = os.stat(target.path)
-        if stamps is None:
-            os.utime(target.path)
-        else:
-            accessed = _nanoseconds(stamps[0], before.st_atime_ns)
-            changed = _nanoseconds(stamps[1], before.st_mtime_ns)
-            os.utime(target.path, ns=(accessed, changed))
+        kernel.set_times(target.path, stamps)
         return SetTime(target.node, os.stat(target.path).st_mtime_ns)
 
     return change
-
-
-def _nanoseconds(stamp: Stamp, unchanged: int) -> int:
-    if stamp[1] == _UTIME_OMIT:
-        return unchanged
-    if stamp[1] == _UTIME_NOW:
-        return time.time_ns()
-    return stamp[0] * 1_000_000_000 + stamp[1]
 
 
 def _stamps(caller: Caller, address: int, unit: int) -> tuple[Stamp, Stamp] | None:
