@@ -225,11 +225,15 @@ class Caller:
         return path
 
     def base(self, directory: int) -> int:
-        """An O_PATH descriptor of the directory that relative paths start from."""
+        """A descriptor of the directory that relative paths start from.
+
+        Not by /proc for one of the caller's: with its rights, we may not look there.
+        """
         number = signed(directory)
-        source = "cwd" if number == AT_FDCWD else f"fd/{number}"
+        if number != AT_FDCWD:
+            return self.copy(directory)
         try:
-            return os.open(f"/proc/{self.thread}/{source}", os.O_PATH | os.O_CLOEXEC)
+            return os.open(f"/proc/{self.thread}/cwd", os.O_PATH | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise Fails(errno.EBADF) from error
         except OSError as error:

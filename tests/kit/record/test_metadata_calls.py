@@ -102,6 +102,27 @@ put("dir/of-root")
     assert ("openat", errno.EACCES) in outcome.errors()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
+def test_paths_from_a_descriptor_of_who_has_become_somebody_else(runner: Runner) -> None:
+    runner.ok(
+        """
+os.mkdir("d"); os.chmod("d", 0o777)
+d = os.open("d", os.O_RDONLY)
+child = os.fork()
+if not child:
+    os.setgroups([]); os.setgid(100); os.setuid(1000)
+    os.mkdir("e", dir_fd=d)
+    os.close(os.open("e/f", os.O_CREAT | os.O_WRONLY, dir_fd=d))
+    os.rename("e/f", "g", src_dir_fd=d, dst_dir_fd=d)
+    os.chmod("g", 0o600, dir_fd=d)
+    raises(errno.EBADF, os.mkdir, "x", dir_fd=99)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert sorted(os.listdir("d")) == ["e", "g"]
+"""
+    )
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may change owners")
 def test_owners_with_large_numbers(runner: Runner) -> None:
     """As nobody has where numbers are 32 bits wide."""
