@@ -42,6 +42,8 @@ class Belonging:
             raise Fails(errno.ESRCH)
         if family.is_below(target, self.spared):
             raise PassOn
+        if not os.path.exists(f"/proc/{target}"):  # somebody has waited for it meanwhile
+            raise Fails(errno.ESRCH)
         self._note(number, [target])
         self._decide([target])
 
@@ -51,6 +53,7 @@ class Belonging:
         if not members:
             raise Fails(errno.ESRCH)
         strangers = [one for one in members if not family.is_below(one, self.spared)]
+        strangers = [one for one in strangers if family.is_member(one, group)]  # still
         self._note(number, strangers)
         self._decide(strangers)
 

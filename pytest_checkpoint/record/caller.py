@@ -11,6 +11,7 @@ mounts something is not supported.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import resource
@@ -31,6 +32,8 @@ AT_FDCWD: Final = -100
 NO_LIMIT: Final = 1 << 64
 _PROCESS_DESCRIPTOR: Final = re.compile(rb"^/proc/\d+/(?:task/\d+/)?fd/\d+$")
 _ALIASES: Final = (b"/proc/self", b"/proc/thread-self", b"/dev/fd", b"/dev/std")
+_LIKE_ALIASES: Final = re.compile(rb"/(?:\.?/)*(?:proc|dev)/")
+_NO_STEP: Final = re.compile(rb"/(?:\.?/)+")
 _LINK_LIMIT: Final = 40
 
 
@@ -175,8 +178,8 @@ class Caller:
     # --- descriptors ---
 
     def descriptor_status(self, number: int) -> os.stat_result:
-        """fstat of the caller's descriptor."""
-        copy = self.copy(number)
+        """fstat of the caller's descriptor, for calls that want a file that is really open."""
+        copy = self.opened(number)
         try:
             return os.fstat(copy)
         finally:
@@ -193,12 +196,22 @@ class Caller:
             raise self._unreadable(error) from error
         return copy
 
+    def opened(self, number: int) -> int:
+        """As :meth:`copy`; where a file was only found, not opened (O_PATH), it fails."""
+        copy = self.copy(number)
+        if fcntl.fcntl(copy, fcntl.F_GETFL) & os.O_PATH:
+            os.close(copy)
+            raise Fails(errno.EBADF)
+        return copy
+
     # --- paths ---
 
     def rewritten(self, path: bytes) -> bytes:
         """``/proc/self`` and its aliases mean the caller, not us."""
         if not path.startswith(_ALIASES):
-            return path
+            if not _LIKE_ALIASES.match(path):
+                return path
+            path = _NO_STEP.sub(b"/", path)  # //proc/./self
         for prefix, meant in (
             (b"/proc/self", b"/proc/%d" % self.process),
             (b"/proc/thread-self", b"/proc/%d/task/%d" % (self.process, self.thread)),
@@ -212,11 +225,15 @@ class Caller:
         return path
 
     def base(self, directory: int) -> int:
-        """An O_PATH descriptor of the directory that relative paths start from."""
+        """A descriptor of the directory that relative paths start from.
+
+        Not by /proc for one of the caller's: with its rights, we may not look there.
+        """
         number = signed(directory)
-        source = "cwd" if number == AT_FDCWD else f"fd/{number}"
+        if number != AT_FDCWD:
+            return self.copy(directory)
         try:
-            return os.open(f"/proc/{self.thread}/{source}", os.O_PATH | os.O_CLOEXEC)
+            return os.open(f"/proc/{self.thread}/cwd", os.O_PATH | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise Fails(errno.EBADF) from error
         except OSError as error:

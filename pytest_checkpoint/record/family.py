@@ -83,16 +83,30 @@ def descendants(spared: Set[int] = NOBODY) -> list[int]:
 
 
 def is_below(process: int, spared: Set[int] = NOBODY) -> bool:
-    """Whether it (or the process of this thread) descends from this one, by none of the spared."""
+    """Whether it (or the process of this thread) descends from this one, by none of the spared.
+
+    Not if it has gone.
+    """
     us = os.getpid()
     if process == us:
         return False
-    above: int | None = process
+    above = process
     while above and above not in spared:
         if above == us:
             return True
-        above = _parent_of(above)
+        parent = _parent_of(above)
+        if parent is None and above == process:
+            return False
+        above = process if parent is None else parent  # one between has ended: ask again
     return False
+
+
+def is_member(process: int, number: int) -> bool:
+    """Whether it is there, and in that process group."""
+    try:
+        return os.getpgid(process) == number
+    except ProcessLookupError:
+        return False
 
 
 def group(number: int) -> list[int]:

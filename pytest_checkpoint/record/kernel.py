@@ -44,6 +44,8 @@ _NOTHING: Final = bytes(_NOTIFICATION.size)
 """The kernel wants to be given zeros."""
 _RESPONSE: Final = struct.Struct("=QqiI")
 _ADD_DESCRIPTOR: Final = struct.Struct("=QIIII")
+_TIMES: Final = struct.Struct("=4q")
+_AT_FDCWD: Final = -100
 _MACHINE: Final = platform.machine()
 
 _pidfd_getfd: Final = ctypes.CDLL(None, use_errno=True).syscall
@@ -121,7 +123,7 @@ class Listener:
         self._uninterrupted = True
         """The kernel surely knows WAIT_KILLABLE_RECV (5.19): a received call waits to its end."""
         try:
-            fcntl.ioctl(descriptor, _IOCTL_SET_FLAGS, 1)  # SYNC_WAKE_UP, halves the round trip
+            _ask(descriptor, _IOCTL_SET_FLAGS, 1)  # SYNC_WAKE_UP, halves the round trip
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOTTY):  # kernels before 6.6
                 raise
@@ -150,10 +152,9 @@ class Listener:
         self, notification: Notification, value: int, error: int = 0, flags: int = 0
     ) -> None:
         """The call returns ``value`` without having been carried out by the kernel."""
+        response = _RESPONSE.pack(notification.id, value, error, flags)
         try:
-            fcntl.ioctl(
-                self.descriptor, _IOCTL_SEND, _RESPONSE.pack(notification.id, value, error, flags)
-            )
+            _ask(self.descriptor, _IOCTL_SEND, response)
         except OSError as problem:
             if problem.errno != errno.ENOENT:  # the caller was killed while it waited
                 raise
@@ -172,7 +173,7 @@ class Listener:
         request = bytearray(_ADD_DESCRIPTOR.pack(notification.id, how, descriptor, 0, flags))
         theirs = self.one_core.enter(notification.thread) if self._uninterrupted else NOWHERE
         try:
-            number = fcntl.ioctl(self.descriptor, _IOCTL_ADD_DESCRIPTOR, request)
+            number = _ask(self.descriptor, _IOCTL_ADD_DESCRIPTOR, request)
         except OSError as error:
             if error.errno == errno.ENOENT:
                 return 0
@@ -183,6 +184,19 @@ class Listener:
         if self._uninterrupted:
             self.answer(notification, number)
         return 0
+
+
+def _ask(listener: int, request: int, argument: int | bytes | bytearray) -> int:
+    """ioctl, again if it was interrupted: it waits for a lock, and has done nothing by then.
+
+    The end of a child is signalled to us at any time, and the kernel does not go on by itself here.
+    """
+    while True:
+        try:
+            answer: int = fcntl.ioctl(listener, request, argument)  # type: ignore[assignment]
+        except InterruptedError:
+            continue
+        return answer
 
 
 def copy_descriptor(process_descriptor: int, number: int) -> int:
@@ -221,8 +235,24 @@ def rename_with_flags(
 
 
 def fallocate(descriptor: int, mode: int, offset: int, length: int) -> None:
-    """fallocate(2) with its mode bits (os.posix_fallocate has none)."""
-    _checked(_libc.fallocate(descriptor, mode, ctypes.c_int64(offset), ctypes.c_int64(length)))
+    """fallocate(2) with its mode bits (os.posix_fallocate has none).
+
+    Again, if a signal has come to us meanwhile: some kernels give up on tmpfs then.
+    """
+    where = ctypes.c_int64(offset), ctypes.c_int64(length)
+    while (result := _libc.fallocate(descriptor, mode, *where)) < 0:
+        if ctypes.get_errno() != errno.EINTR:
+            break
+    _checked(result)
+
+
+def set_times(path: bytes, stamps: tuple[tuple[int, int], tuple[int, int]] | None) -> None:
+    """utimensat(2), whose nanoseconds may be UTIME_NOW and UTIME_OMIT; None: both are now.
+
+    Python itself takes no such, and now is another moment for who asks the clock.
+    """
+    packed = None if stamps is None else _TIMES.pack(*stamps[0], *stamps[1])
+    _checked(_libc.utimensat(_AT_FDCWD, ctypes.c_char_p(path), packed, 0))
 
 
 def set_file_credentials(user: int, group: int) -> None:

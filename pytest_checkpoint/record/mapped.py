@@ -27,10 +27,52 @@ IsMapped = Callable[[tuple[int, int]], bool]
 @dataclass(slots=True)
 class _MappedFile:
     descriptor: int
-    known: list[bytes]
-    """Its content, in pieces."""
+    known: list[bytes | bytearray]
+    """Its content as far as it has been recorded, in pieces."""
     seen_mapped: bool = False
     """The call that maps it has come to its end."""
+
+    @property
+    def size(self) -> int:
+        return (len(self.known) - 1) * _PIECE + len(self.known[-1]) if self.known else 0
+
+    def put(self, start: int, data: bytes | memoryview) -> None:
+        """Not beyond its end."""
+        done = 0
+        while done < len(data):
+            index, offset = divmod(start + done, _PIECE)
+            count = min(len(data) - done, _PIECE - offset)
+            self._changeable(index)[offset : offset + count] = data[done : done + count]
+            done += count
+
+    def clear(self, start: int, end: int) -> None:
+        """As far as it reaches."""
+        while start < min(end, self.size):
+            piece_end = (start // _PIECE + 1) * _PIECE
+            self.put(start, bytes(min(end, self.size, piece_end) - start))
+            start = piece_end
+
+    def cut(self, size: int) -> None:
+        if size < self.size:
+            count, rest = divmod(size, _PIECE)
+            if rest:
+                del self._changeable(count)[rest:]
+            del self.known[count + bool(rest) :]
+
+    def grow(self, size: int) -> None:
+        """By zeros; never shorter."""
+        while self.size < size:
+            if not self.known or len(self.known[-1]) == _PIECE:
+                self.known.append(b"")
+            last = len(self.known) - 1
+            missing = min(size, (last + 1) * _PIECE) - self.size
+            self._changeable(last).extend(bytes(missing))
+
+    def _changeable(self, index: int) -> bytearray:
+        piece = self.known[index]
+        if not isinstance(piece, bytearray):
+            piece = self.known[index] = bytearray(piece)
+        return piece
 
 
 class MappedFiles:
@@ -65,7 +107,7 @@ class MappedFiles:
                 descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except OSError:
                 continue
-            self.files[node] = _MappedFile(descriptor, list(_pieces(descriptor, 0)))
+            self.files[node] = _MappedFile(descriptor, list(_pieces(descriptor)))
             self._ever[node] = None
             return
         self.unreadable.append(node)
@@ -74,7 +116,7 @@ class MappedFiles:
         """(node, offset, bytes) of every range that changed since last known."""
         for node, file in list(self.files.items()):
             idle = self._is_idle(file)  # asked before it is read: no store is missed
-            for index, piece in enumerate(_pieces(file.descriptor, 0)):
+            for index, piece in enumerate(_pieces(file.descriptor)):
                 before = file.known[index] if index < len(file.known) else b""
                 if piece != before:
                     file.known[index : index + 1] = [piece]
@@ -95,13 +137,34 @@ class MappedFiles:
             return False
         return file.seen_mapped
 
-    def refresh(self, node: NodeId, start: int = 0) -> None:
-        """A call has just changed the file, from ``start`` on: that is not a store."""
+    def written(self, node: NodeId, start: int, data: bytes | memoryview) -> None:
+        """A call has just put ``data`` there: that is not a store.
+
+        What lies beside it may have been stored meanwhile. So the file is not read again.
+        """
         file = self.files.get(node)
         if file is not None:
-            # The last piece known may have grown, too, if there is a gap behind it.
-            first = min(start // _PIECE, max(len(file.known) - 1, 0))
-            file.known[first:] = _pieces(file.descriptor, first)
+            file.grow(start + len(data))
+            file.put(start, data)
+
+    def resized(self, node: NodeId, size: int) -> None:
+        """A call has just given it this length."""
+        file = self.files.get(node)
+        if file is not None:
+            file.cut(size)
+            file.grow(size)
+
+    def allocated(
+        self, node: NodeId, start: int, length: int, *, zero: bool, keep_size: bool
+    ) -> None:
+        """A call has just made room there; see :class:`Allocate`."""
+        file = self.files.get(node)
+        if file is None:
+            return
+        if not keep_size:
+            file.grow(start + length)
+        if zero:
+            file.clear(start, start + length)
 
     def close(self) -> None:
         for file in self.files.values():
@@ -109,14 +172,14 @@ class MappedFiles:
         self.files.clear()
 
 
-def _pieces(descriptor: int, first: int) -> Iterator[bytes]:
-    offset = first * _PIECE
+def _pieces(descriptor: int) -> Iterator[bytes]:
+    offset = 0
     while piece := os.pread(descriptor, _PIECE, offset):
         yield piece
         offset += _PIECE
 
 
-def _changes(before: bytes, after: bytes) -> Iterator[tuple[int, bytes]]:
+def _changes(before: bytes | bytearray, after: bytes) -> Iterator[tuple[int, bytes]]:
     """Differing strides, neighbours joined, trimmed to the bytes that really differ."""
     start: int | None = None
     length = len(after)
@@ -131,7 +194,7 @@ def _changes(before: bytes, after: bytes) -> Iterator[tuple[int, bytes]]:
         yield _trimmed(before, after, start, length)
 
 
-def _trimmed(before: bytes, after: bytes, start: int, end: int) -> tuple[int, bytes]:
+def _trimmed(before: bytes | bytearray, after: bytes, start: int, end: int) -> tuple[int, bytes]:
     while start < min(end, len(before)) and before[start] == after[start]:
         start += 1
     while end > start and end <= len(before) and before[end - 1] == after[end - 1]:

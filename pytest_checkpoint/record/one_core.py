@@ -64,10 +64,12 @@ class OneCore:
         """Let the thread run where it could before; and us, if we have stayed long enough."""
         if theirs is NOWHERE:
             return
+        here = self._here
         if time.monotonic() >= self._until:
             self.go()
         try:
-            os.sched_setaffinity(thread, theirs)
+            if os.sched_getaffinity(thread) == here:  # nobody has moved it meanwhile
+                os.sched_setaffinity(thread, theirs)
         except ProcessLookupError:
             return  # it was killed meanwhile
 

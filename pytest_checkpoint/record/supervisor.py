@@ -9,7 +9,9 @@ Known differences for the subject: a call that waits here and has not been recei
 interrupted by a signal whose handler does not restart calls (EINTR from a rename, say, which a bare
 kernel never gives; met with a timer of a millisecond, in about one call of a hundred; before the
 kit itself sends a signal, all that wait are received); a descriptor table that is full is noticed
-only after a file was created.
+only after a file was created; a call whose process is ended meanwhile, but by no call (another of
+its threads exits, a timer runs out), comes to its end a moment after that process has gone, which
+somebody who waits for it and looks at once can see (a large write takes milliseconds).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from typing import Final
 
 from pytest_checkpoint.record.caller import Caller, is_regular
@@ -16,6 +17,8 @@ Arguments = tuple[int, ...]
 
 _MOST: Final = 64 << 20
 """Copies may stop short; callers go on."""
+_PIECE: Final = 1 << 16
+"""What sendfile copies at once."""
 
 End = tuple[int, int]
 """A descriptor of the caller's and the address of its offset, or 0 for the descriptor's own."""
@@ -24,7 +27,9 @@ End = tuple[int, int]
 def sendfile(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     target, source, source_offset, count = arguments[:4]
     ends = (source, source_offset), (target, 0)
-    return _copy(recorder, caller, "sendfile", *ends, count, appending=errno.EINVAL)
+    return _copy(
+        recorder, caller, "sendfile", *ends, count, errno.EINVAL, errno.EINVAL, piecewise=True
+    )
 
 
 def copy_file_range(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -32,7 +37,7 @@ def copy_file_range(recorder: Recorder, caller: Caller, arguments: Arguments) ->
     if flags & 0xFFFFFFFF:
         raise PassOn
     ends = (source, source_offset), (target, target_offset)
-    return _copy(recorder, caller, "copy_file_range", *ends, count, appending=errno.EBADF)
+    return _copy(recorder, caller, "copy_file_range", *ends, count, errno.EBADF, errno.EISDIR)
 
 
 def splice(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -58,11 +63,16 @@ def _copy(
     source: End,
     target: End,
     count: int,
-    *,
     appending: int,
+    of_directory: int,
+    *,
+    piecewise: bool = False,
 ) -> Reply:
-    """``appending``: the error of this call for a target opened with O_APPEND."""
-    output = caller.copy(target[0])
+    """The errors of this call for a target opened with O_APPEND, and for a directory's content.
+
+    ``piecewise``: within a file it may copy onto what it has still to copy, piece after piece.
+    """
+    output = caller.opened(target[0])
     try:
         status = os.fstat(output)
         node = recorder.file(status)
@@ -71,18 +81,23 @@ def _copy(
             recorder.policy.written(status, b"/proc/self/fd/%d" % output)
         if node is None or not writable(mode):
             raise PassOn
-        input_ = caller.copy(source[0])
+        input_ = caller.opened(source[0])
         try:
             from_status = os.fstat(input_)
             if not is_regular(from_status):
-                return Failure(errno.EINVAL)
+                is_directory = stat.S_ISDIR(from_status.st_mode)
+                return Failure(of_directory if is_directory else errno.EINVAL)
             if mode & os.O_APPEND:
                 return Failure(appending)
             position = _offset(caller, input_, source[1])
             offset = _offset(caller, output, target[1])
             count = min(count, _MOST)
-            if os.path.samestat(status, from_status) and abs(position - offset) < count:
-                return Failure(errno.EINVAL)
+            if os.path.samestat(status, from_status):
+                there = min(count, max(0, from_status.st_size - position))
+                if abs(position - offset) < there:
+                    if not piecewise:
+                        return Failure(errno.EINVAL)
+                    count = min(count, _PIECE)
             try:
                 data = bytearray(os.pread(input_, count, position))
             except OSError as error:

@@ -82,6 +82,7 @@ def _mknod(
     recorder: Recorder, caller: Caller, call: str, base: int, address: int, mode: int, device: int
 ) -> Reply:
     mode &= 0xFFFFFFFF
+    device &= 0xFFFFFFFF
     kind = _KINDS.get(stat.S_IFMT(mode))
     if kind is None:
         raise PassOn
@@ -93,13 +94,19 @@ def _mknod(
 
 
 def bind(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
-    """A socket's name on a path. Bound from the caller's directory: its name stays as given."""
+    """A socket's name on a path. Bound from the caller's directory: its name stays as given.
+
+    But for one that leads through ``/proc/self``, which would be ours.
+    """
     number, address, length = arguments[:3]
     length &= 0xFFFFFFFF
     raw = bytes(caller.memory([(address, min(length, 110))]))
     if len(raw) < 3 or int.from_bytes(raw[:2], "little") != socket.AF_UNIX or not raw[2]:
         raise PassOn
     path = raw[2:].split(b"\0", 1)[0]
+    meant = caller.rewritten(path)
+    if meant != path:
+        raw, path = raw[:2] + meant, meant
 
     def make(place: Place) -> None:
         copy = caller.copy(number)

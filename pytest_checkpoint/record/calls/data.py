@@ -15,7 +15,7 @@ import struct
 from typing import Final
 
 from pytest_checkpoint.record import kernel
-from pytest_checkpoint.record.caller import NO_LIMIT, Caller
+from pytest_checkpoint.record.caller import NO_LIMIT, Caller, signed
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Event, Origin, Sent, Write
 from pytest_checkpoint.record.policy import Refused
@@ -28,6 +28,7 @@ Arguments = tuple[int, ...]
 
 _MOST: Final = 0x7FFFF000
 """The kernel writes no more than this in one call."""
+_BLOCK: Final = 512
 _VECTORS_MOST: Final = 1024
 _RWF_SYNCED: Final = 2 | 4  # RWF_DSYNC | RWF_SYNC
 _RWF_APPEND, _RWF_NOAPPEND = 16, 32
@@ -56,7 +57,7 @@ def pwritev(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 def pwritev2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     number, address, count, offset, _, flags = arguments[:6]
     place = None if offset == 0xFFFFFFFFFFFFFFFF else offset
-    return _put(recorder, caller, "pwritev2", number, (address, count), place, flags & 0xFFFFFFFF)
+    return _put(recorder, caller, "pwritev2", number, (address, count), place, signed(flags))
 
 
 def _vectors(caller: Caller, address: int, count: int) -> list[tuple[int, int]]:
@@ -146,7 +147,8 @@ def put_data(
 ) -> Reply:
     """Write ``data`` as the call would and write it down."""
     path = recorder.tree.path(node)
-    if (mode & os.O_APPEND and not flags & _RWF_NOAPPEND) or flags & _RWF_APPEND:
+    appends = (mode & os.O_APPEND and not flags & _RWF_NOAPPEND) or flags & _RWF_APPEND
+    if appends:
         start = os.fstat(copy).st_size
     elif offset is None:
         start = os.lseek(copy, 0, os.SEEK_CUR)
@@ -174,14 +176,66 @@ def put_data(
         else:
             count = os.pwrite(copy, buffer, offset)
     except OSError as error:
+        if mode & os.O_DIRECT:
+            _note_begun(recorder, caller, call, node, copy, start, data)
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
     durable = bool(mode & os.O_DSYNC or flags & _RWF_SYNCED)  # O_SYNC contains O_DSYNC
-    effect = Write(node, start, memoryview(data)[:count], Origin.CALL, durable)
+    written = memoryview(data)[:count]
+    if offset is None and not appends and os.lseek(copy, 0, os.SEEK_CUR) != start + count:
+        start, written = _anywhere(copy, start, written)
+    effect = Write(node, start, written, Origin.CALL, durable)
     if recorder.mapped.files:
-        recorder.mapped.refresh(node, start)
+        recorder.mapped.written(node, start, effect.data)
     recorder.record(caller, call, path, effect, *recorder.modified(node, copy))
     return Value(count)
+
+
+def _note_begun(
+    recorder: Recorder,
+    caller: Caller,
+    call: str,
+    node: NodeId,
+    copy: int,
+    start: int,
+    data: bytearray,
+) -> None:
+    """A direct write that fails at its end, which fills no block, may have written what is before.
+
+    What is told of it is there in any case, written by this call or before it.
+    """
+    found = _read_back(copy, len(data), start)
+    pairs = zip(found, data, strict=False)
+    size = next((at for at, pair in enumerate(pairs) if pair[0] != pair[1]), len(found))
+    if size >= _BLOCK:
+        effect = Write(node, start, found[:size], Origin.CALL)
+        if recorder.mapped.files:
+            recorder.mapped.written(node, start, effect.data)
+        also = recorder.modified(node, copy)
+        recorder.record(caller, call, recorder.tree.path(node), effect, *also)
+
+
+def _anywhere(copy: int, start: int, data: memoryview) -> tuple[int, memoryview]:
+    """Where ``data`` was written, with what surrounds it there: offset and bytes.
+
+    The offset was ``start`` and is another one now: somebody who shares it has read or sought
+    meanwhile, which we do not see. What surrounds it is told as it is.
+    """
+    end = os.lseek(copy, 0, os.SEEK_CUR)
+    low = max(0, min(start, end - len(data)))
+    found = _read_back(copy, max(end, start + len(data)) - low, low)
+    if bytes(data) not in found:
+        low, found = 0, _read_back(copy, os.fstat(copy).st_size, 0)
+    return (low, memoryview(found)) if found else (start, data)
+
+
+def _read_back(copy: int, length: int, start: int) -> bytes:
+    """What is in a file now; nothing, if we may only write it."""
+    try:
+        with open(f"/proc/self/fd/{copy}", "rb", buffering=0) as file:
+            return os.pread(file.fileno(), length, start)
+    except OSError:
+        return b""
 
 
 def writable(mode: int) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import struct
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_checkpoint.record import kernel
 from pytest_checkpoint.record.caller import AT_FDCWD, Caller, signed
 from pytest_checkpoint.record.injector import Deed
 from pytest_checkpoint.record.operations import Effect, SetAttribute, SetMode, SetOwner, SetTime
@@ -60,8 +60,11 @@ def _of_descriptor(
     number: int,
     change: Callable[[_Target], Effect],
     room: int = 0,
+    *,
+    found: bool = False,
 ) -> Reply:
-    copy = caller.copy(number)
+    """``found``: it need not have been opened (O_PATH), because it stands for a path."""
+    copy = caller.copy(number) if found else caller.opened(number)
     try:
         return _change(recorder, caller, call, copy, change, room)
     finally:
@@ -128,7 +131,8 @@ def fchmodat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
 def fchmodat2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     flags = arguments[3] & 0xFFFFFFFF
     if flags & _AT_EMPTY_PATH and not caller.string(arguments[1]):
-        return _of_descriptor(recorder, caller, "fchmodat2", arguments[0], _mode(arguments[2]))
+        change = _mode(arguments[2])
+        return _of_descriptor(recorder, caller, "fchmodat2", arguments[0], change, found=True)
     if flags & _AT_SYMLINK_NOFOLLOW:
         handle = caller.handle(arguments[0], caller.string(arguments[1]), follow=False)
         try:
@@ -145,11 +149,17 @@ def fchmodat2(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
 
 def _owner(user: int, group: int) -> Callable[[_Target], Effect]:
     def change(target: _Target) -> Effect:
-        os.chown(target.path, signed(user), signed(group))
+        os.chown(target.path, _number(user), _number(group))
         now = os.stat(target.path)
         return SetOwner(target.node, now.st_uid, now.st_gid)
 
     return change
+
+
+def _number(owner: int) -> int:
+    """As Python wants it: -1 leaves the owner as it is, all else is not negative."""
+    owner &= 0xFFFFFFFF
+    return -1 if owner == 0xFFFFFFFF else owner
 
 
 def chown(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
@@ -171,7 +181,7 @@ def fchownat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
     flags = arguments[4] & 0xFFFFFFFF
     change = _owner(arguments[2], arguments[3])
     if flags & _AT_EMPTY_PATH and not caller.string(arguments[1]):
-        return _of_descriptor(recorder, caller, "fchownat", arguments[0], change)
+        return _of_descriptor(recorder, caller, "fchownat", arguments[0], change, found=True)
     where = (arguments[0], arguments[1], not flags & _AT_SYMLINK_NOFOLLOW)
     return _at(recorder, caller, "fchownat", where, change)
 
@@ -184,24 +194,10 @@ Stamp = tuple[int, int]
 
 def _times(stamps: tuple[Stamp, Stamp] | None) -> Callable[[_Target], Effect]:
     def change(target: _Target) -> Effect:
-        before = os.stat(target.path)
-        if stamps is None:
-            os.utime(target.path)
-        else:
-            accessed = _nanoseconds(stamps[0], before.st_atime_ns)
-            changed = _nanoseconds(stamps[1], before.st_mtime_ns)
-            os.utime(target.path, ns=(accessed, changed))
+        kernel.set_times(target.path, stamps)
         return SetTime(target.node, os.stat(target.path).st_mtime_ns)
 
     return change
-
-
-def _nanoseconds(stamp: Stamp, unchanged: int) -> int:
-    if stamp[1] == _UTIME_OMIT:
-        return unchanged
-    if stamp[1] == _UTIME_NOW:
-        return time.time_ns()
-    return stamp[0] * 1_000_000_000 + stamp[1]
 
 
 def _stamps(caller: Caller, address: int, unit: int) -> tuple[Stamp, Stamp] | None:
@@ -220,7 +216,8 @@ def utimensat(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
     directory, path, address, flags = arguments[:4]
     change = _times(_stamps(caller, address, 1))
     if not path or (flags & _AT_EMPTY_PATH and not caller.string(path)):
-        return _of_descriptor(recorder, caller, "utimensat", directory, change)
+        found = bool(path)
+        return _of_descriptor(recorder, caller, "utimensat", directory, change, found=found)
     where = (directory, path, not flags & _AT_SYMLINK_NOFOLLOW)
     return _at(recorder, caller, "utimensat", where, change)
 
@@ -258,7 +255,7 @@ def _set_attribute(
     data = bytes(caller.memory([(value, size)]))
 
     def change(target: _Target) -> Effect:
-        os.setxattr(target.path, key, data, flags & 0xFFFFFFFF)
+        os.setxattr(target.path, key, data, signed(flags))
         return SetAttribute(target.node, key, data)
 
     return change, attribute_size(key, size)

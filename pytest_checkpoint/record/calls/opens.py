@@ -63,6 +63,8 @@ def _open(
     mode: int,
 ) -> Reply:
     flags &= 0x7FFFFFFF
+    if flags & os.O_PATH:
+        raise PassOn  # it opens nothing: neither makes nor cuts, whatever else is asked for
     mode &= 0o7777
     if flags & _TMPFILE == _TMPFILE:
         return _open_unnamed(recorder, caller, call, directory, path, flags, mode)
@@ -71,11 +73,12 @@ def _open(
         if made is not None:
             return made
     rewritten = caller.rewritten(path)
+    follow = not (flags & os.O_NOFOLLOW or flags & _EXCLUSIVE == _EXCLUSIVE)
     if caller.is_process_descriptor(rewritten):
+        if not follow:
+            raise PassOn  # it is a link, and the kernel refuses it
         return _reopen(recorder, caller, call, rewritten, flags)
-    exclusive = flags & os.O_CREAT and flags & os.O_EXCL
-    follow = not (flags & os.O_NOFOLLOW or exclusive)
-    place = caller.place(directory, path, follow=bool(follow))
+    place = caller.place(directory, path, follow=follow)
     try:
         parent = recorder.directory(place)
         if parent is None or (parent == ROOT and place.name in BESIDE):
@@ -146,7 +149,7 @@ def _open_outside(recorder: Recorder, caller: Caller, call: str, place: Place, f
         if flags & os.O_CREAT:
             recorder.policy.note_created(place.real_path())
         raise PassOn
-    if not flags & os.O_TRUNC or not is_regular(status):
+    if not flags & os.O_TRUNC or not is_regular(status) or flags & _EXCLUSIVE == _EXCLUSIVE:
         raise PassOn
     handle = os.open(place.name, os.O_PATH | os.O_NOFOLLOW, dir_fd=place.directory)
     try:
@@ -209,7 +212,7 @@ def _intend_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId) -> 
 
 
 def _record_cut(recorder: Recorder, caller: Caller, call: str, node: NodeId, file: int) -> None:
-    recorder.mapped.refresh(node)
+    recorder.mapped.resized(node, 0)
     also = recorder.modified(node, file)
     recorder.record(caller, call, recorder.tree.path(node), Truncate(node, 0), *also)
 
@@ -259,8 +262,7 @@ def _open_unnamed(
         path = recorder.tree.path(node_of_parent)
         recorder.intend(caller, call, path, deed=Deed.MAKE)
         try:
-            path_of_handle = b"/proc/self/fd/%d" % handle
-            file = _create(recorder, caller, path_of_handle, flags & ~os.O_NOFOLLOW, mode, None)
+            file = _create(recorder, caller, b".", flags, mode, handle)
         except OSError as error:
             recorder.record(caller, call, path, error=number_of(error))
             return Failure(number_of(error))

@@ -64,16 +64,8 @@ def truncate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply:
         if node is None or size >> 63:
             raise PassOn
         _intend_resize(recorder, caller, "truncate", node, size)
-        try:
-            file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        except OSError as error:
-            shown = recorder.tree.path(node)
-            recorder.record(caller, "truncate", shown, error=number_of(error))
-            return Failure(number_of(error))
-        try:
-            return _resize(recorder, caller, "truncate", node, file, size)
-        finally:
-            os.close(file)
+        # By its path, not by a descriptor: whoever watches the file sees no open and no close.
+        return _resize(recorder, caller, "truncate", node, handle, size, path)
     finally:
         os.close(handle)
 
@@ -85,17 +77,24 @@ def _intend_resize(recorder: Recorder, caller: Caller, call: str, node: NodeId, 
 
 
 def _resize(
-    recorder: Recorder, caller: Caller, call: str, node: NodeId, descriptor: int, size: int
+    recorder: Recorder,
+    caller: Caller,
+    call: str,
+    node: NodeId,
+    descriptor: int,
+    size: int,
+    way: bytes | None = None,
 ) -> Reply:
+    """``way``: a path that leads to it, where the descriptor is none to change it by."""
     path = recorder.tree.path(node)
     if allowed(recorder, caller, os.fstat(descriptor).st_size, size) < size:
         return too_big(recorder, caller, call, path)
     try:
-        os.ftruncate(descriptor, size)
+        os.truncate(descriptor if way is None else way, size)
     except OSError as error:
         recorder.record(caller, call, path, error=number_of(error))
         return Failure(number_of(error))
-    recorder.mapped.refresh(node)
+    recorder.mapped.resized(node, size)
     also = recorder.modified(node, descriptor)
     recorder.record(caller, call, path, Truncate(node, size), *also)
     return DONE
@@ -129,14 +128,9 @@ def fallocate(recorder: Recorder, caller: Caller, arguments: Arguments) -> Reply
         except OSError as error:
             recorder.record(caller, "fallocate", path, error=number_of(error))
             return Failure(number_of(error))
-        recorder.mapped.refresh(node)
-        effect = Allocate(
-            node,
-            offset,
-            length,
-            zero=bool(mode & (_PUNCH_HOLE | _ZERO_RANGE)),
-            keep_size=bool(mode & _KEEP_SIZE),
-        )
+        zero, keep_size = bool(mode & (_PUNCH_HOLE | _ZERO_RANGE)), bool(mode & _KEEP_SIZE)
+        recorder.mapped.allocated(node, offset, length, zero=zero, keep_size=keep_size)
+        effect = Allocate(node, offset, length, zero=zero, keep_size=keep_size)
         also = recorder.modified(node, copy)
         recorder.record(caller, "fallocate", path, effect, *also)
         return DONE

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import errno
+import os
 import resource
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_checkpoint.record.belonging import Belonging
+from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.calls import data
 from pytest_checkpoint.record.client import SlotClient, environment
-from pytest_checkpoint.record.operations import Allocate, Truncate, Write
+from pytest_checkpoint.record.operations import Allocate, Effect, Truncate, Write
+from pytest_checkpoint.record.policy import Policy
+from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.reply import Value
+from pytest_checkpoint.record.tracked import TrackedTree
+from pytest_checkpoint.tree.capture import capture
 
 if TYPE_CHECKING:
+    from pytest_checkpoint.record.injector import Intent
     from tests.kit.record.conftest import Runner
 
 
@@ -128,6 +140,25 @@ raises(errno.EBADF, os.copy_file_range, only_written, target, 1)
     assert [data for _, data in writes(outcome)][1:] == [b"0123", b"89", b"456", b"01"]
 
 
+def test_copies_within_a_file(runner: Runner) -> None:
+    """What is asked for may be more than there is to copy."""
+    runner.ok(
+        """
+fd = os.open("a", os.O_RDWR | os.O_CREAT)
+os.write(fd, b"0123456789")
+assert os.copy_file_range(fd, fd, 1 << 30, 0, 10) == 10
+raises(errno.EINVAL, os.copy_file_range, fd, fd, 1 << 30, 0, 19)
+assert os.copy_file_range(fd, fd, 5, 20, 0) == 0
+raises(errno.EISDIR, os.copy_file_range, os.open(".", os.O_RDONLY), fd, 1)
+raises(errno.EINVAL, os.sendfile, fd, os.open(".", os.O_RDONLY), 0, 1)
+assert get("a") == b"0123456789" * 2
+os.lseek(fd, 2, os.SEEK_SET)
+assert os.sendfile(fd, fd, 0, 5) == 5  # onto what it reads, which only this call may do
+assert get("a") == b"0101234" + b"7890123456789"
+"""
+    )
+
+
 def test_copying_programs(runner: Runner) -> None:
     outcome = runner.shell(
         """
@@ -185,6 +216,21 @@ raises(errno.ENOENT, os.truncate, "missing", 1)
     ]
 
 
+def test_who_watches_a_file_that_is_cut_by_its_path(runner: Runner) -> None:
+    """It is neither opened nor closed."""
+    runner.ok(
+        """
+import struct
+ALL, MODIFY = 0xFFF, 2
+put("a")
+watch = libc.inotify_init1(os.O_NONBLOCK)
+assert libc.inotify_add_watch(watch, b"a", ALL) >= 0
+os.truncate("a", 3)
+assert [mask for _, mask, _, _ in struct.iter_unpack("iIII", os.read(watch, 4096))] == [MODIFY]
+"""
+    )
+
+
 def test_zeroed_ranges(runner: Runner) -> None:
     outcome = runner.python(
         """
@@ -217,6 +263,27 @@ raises(errno.EINVAL, os.write, fd, b"crooked")
         pytest.skip("the file system of the temporary directory has no O_DIRECT")
     assert (outcome.result.exit_code, outcome.differences) == (0, [])
     assert writes(outcome) == [(0, b"d" * 8192)]
+
+
+def test_a_direct_write_that_fails_at_its_end(runner: Runner) -> None:
+    """What does not fill a block is refused when the blocks before may have been written."""
+    outcome = runner.python(
+        """
+import mmap
+put("a", b"x" * 4096)
+try:
+    fd = os.open("a", os.O_WRONLY | os.O_DIRECT)
+except OSError as error:
+    sys.exit(errno.errorcode[error.errno])
+memory = mmap.mmap(-1, 8192)
+memory.write(b"d" * 8192)
+raises(errno.EINVAL, os.write, fd, memoryview(memory)[:4099])
+"""
+    )
+    if outcome.result.error_output.strip() == "EINVAL":
+        pytest.skip("the file system of the temporary directory has no O_DIRECT")
+    assert (outcome.result.exit_code, outcome.differences) == (0, [])
+    assert outcome.errors() == [("write", errno.EINVAL)]
 
 
 def test_a_large_write(runner: Runner) -> None:
@@ -306,6 +373,42 @@ assert os.write(os.open("a", os.O_WRONLY), b"") == 0
     assert outcome.errors() == []
 
 
+def test_descriptors_that_were_never_opened(runner: Runner) -> None:
+    """Those of O_PATH: calls that want an open file fail, calls on what they lead to do not."""
+    outcome = runner.ok(
+        """
+put("a"); os.chmod("a", 0o644)
+a, here = os.open("a", os.O_PATH), os.open(".", os.O_PATH)
+for descriptor in (a, here):
+    raises(errno.EBADF, os.fsync, descriptor)
+    raises(errno.EBADF, os.fdatasync, descriptor)
+    raises(errno.EBADF, os.fchmod, descriptor, 0o700)
+    raises(errno.EBADF, os.fchown, descriptor, -1, -1)
+    raises(errno.EBADF, os.utime, descriptor, (1, 2))
+    raises(errno.EBADF, os.setxattr, descriptor, "user.a", b"")
+    raises(errno.EBADF, os.removexattr, descriptor, "user.a")
+raises(errno.EBADF, os.copy_file_range, a, os.open("b", os.O_RDWR | os.O_CREAT), 1)
+assert libc.syncfs(here) == -1 and ctypes.get_errno() == errno.EBADF
+EMPTY_PATH = 0x1000
+assert libc.fchownat(a, b"", -1, -1, EMPTY_PATH) == 0
+assert libc.utimensat(a, b"", None, EMPTY_PATH) == 0
+assert os.stat("a").st_mode & 0o777 == 0o644
+"""
+    )
+    assert outcome.calls[-2:] == ["fchownat", "utimensat"]
+    assert "fsync" not in outcome.calls
+
+
+def test_flags_that_no_kernel_knows(runner: Runner) -> None:
+    runner.ok(
+        """
+fd = os.open("a", os.O_RDWR | os.O_CREAT)
+raises(errno.EOPNOTSUPP, os.pwritev, fd, [b"x"], 0, -1 << 31)
+raises(errno.EINVAL, os.setxattr, fd, "user.a", b"", -1 << 31)
+"""
+    )
+
+
 def test_file_size_limit_cuts_and_then_refuses(runner: Runner) -> None:
     outcome = runner.ok(
         """
@@ -388,3 +491,48 @@ def test_file_size_limit_ends_a_program_that_does_not_expect_it(runner: Runner) 
     outcome = runner.shell("ulimit -f 1; exec dd if=/dev/zero of=a bs=3000 count=2 2> /dev/null")
     assert outcome.result.signal == 25  # SIGXFSZ
     assert outcome.differences == []
+
+
+@pytest.mark.parametrize("moved_to", [3, 40, 90, 200])
+def test_an_offset_that_somebody_else_moves_meanwhile(tmp_path: Path, moved_to: int) -> None:
+    """Who shares it and reads, or seeks, does not wait for the write."""
+    path = tmp_path / "a"
+    path.write_bytes(bytes(range(100)))
+    content = bytearray(path.read_bytes())
+    captured = capture(tmp_path)
+    seen: list[Effect] = []
+    recorder = Recorder(
+        slot=tmp_path,
+        tree=TrackedTree(captured.image, dict(captured.identities), (0, 0)),
+        policy=Policy(),
+        belonging=Belonging(),
+        journal=None,
+        on_step=lambda step, effects: seen.extend(effects),
+    )
+    with open(path, "r+b", buffering=0) as file:
+        recorder.troubles = (_Seeking(file.fileno(), moved_to),)
+        file.seek(30)
+        buffer = ctypes.create_string_buffer(b"call", 4)
+        arguments = (file.fileno(), ctypes.addressof(buffer), 4)
+        assert data.write(recorder, Caller(os.getpid()), arguments) == Value(4)
+        assert file.tell() == moved_to + 4
+    for effect in seen:
+        assert isinstance(effect, Write)
+        content.extend(bytes(max(0, effect.offset - len(content))))
+        content[effect.offset : effect.offset + len(effect.data)] = effect.data
+    assert bytes(content) == path.read_bytes()
+    assert content[moved_to : moved_to + 4] == b"call"
+
+
+class _Seeking:
+    """Moves an offset right before a call is carried out."""
+
+    def __init__(self, descriptor: int, to: int) -> None:
+        self._descriptor, self._to = descriptor, to
+
+    def before(self, intent: Intent) -> int:
+        os.lseek(self._descriptor, self._to, os.SEEK_SET)
+        return intent.length
+
+    def after(self, *told: object) -> None:
+        """Nothing depends on it."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from pytest_checkpoint.record import family
+
 if TYPE_CHECKING:
+    import pytest
+
     from tests.kit.record.conftest import Runner
 
 
@@ -23,3 +28,13 @@ os.read(ready[0], 1)
 put("first")
 """).result
     assert result.startup_cpu_s >= 0.08  # the kernel counts in hundredths
+
+
+def test_a_parent_that_ends_while_it_is_asked_whose_a_process_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its children have become ours by then."""
+    parents: dict[int, list[int | None]] = {3: [2, os.getpid()], 2: [None], 4: [None]}
+    monkeypatch.setattr(family, "_parent_of", lambda process: parents[process].pop(0))
+    assert family.is_below(3)
+    assert not family.is_below(4)

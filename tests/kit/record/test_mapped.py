@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_checkpoint.record.operations import MapShared, Origin, Sync, Write
+from pytest_checkpoint.record.belonging import Belonging
+from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.calls import data, sizes
+from pytest_checkpoint.record.operations import Effect, MapShared, Origin, Sync, Write
+from pytest_checkpoint.record.policy import Policy
+from pytest_checkpoint.record.recorder import Recorder
+from pytest_checkpoint.record.tracked import TrackedTree
+from pytest_checkpoint.tree.capture import capture
 
 if TYPE_CHECKING:
+    from pytest_checkpoint.record.calls.table import Handler
+    from pytest_checkpoint.record.injector import Intent
     from tests.kit.record.conftest import Outcome, Runner
 
 
@@ -121,3 +134,62 @@ os.mkdir("d")
     effects = [e for o in outcome.operations for e in o.effects]
     assert not any(isinstance(e, MapShared) for e in effects)
     assert outcome.result.mapped == ()
+
+
+def test_stores_while_a_call_is_carried_out(tmp_path: Path) -> None:
+    """Whoever stores does not wait for it, wherever the call itself changes the file."""
+    path = tmp_path / "a"
+    path.write_bytes(b"start" + bytes((2 << 20) + 95))
+    captured = capture(tmp_path)
+    seen: list[Effect] = []
+    recorder = Recorder(
+        slot=tmp_path,
+        tree=TrackedTree(captured.image, dict(captured.identities), (0, 0)),
+        policy=Policy(),
+        belonging=Belonging(),
+        journal=None,
+        on_step=lambda step, effects: seen.extend(effects),
+    )
+    node = recorder.tree.node_at(b"a")
+    assert node is not None
+    caller = Caller(os.getpid())
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        recorder.begin_mapping(caller, "mmap", node, None)
+        buffer = ctypes.create_string_buffer(b"call", 4)
+        calls: list[tuple[Handler, tuple[int, ...]]] = [
+            (data.pwrite64, (ctypes.addressof(buffer), 4, (1 << 20) - 2)),
+            (data.pwrite64, (ctypes.addressof(buffer), 4, 3 << 20)),
+            (sizes.ftruncate, ((3 << 20) + 2,)),
+            (sizes.ftruncate, (2 << 20,)),
+            (sizes.ftruncate, (3 << 20,)),
+            (sizes.fallocate, (0, (3 << 20) - 50, 100)),
+            (sizes.fallocate, (1 | 2, (1 << 20) - 1, (1 << 20) + 2)),
+            (sizes.fallocate, (16, (3 << 20) - 1, 200)),
+        ]
+        for number, (handler, arguments) in enumerate(calls):
+            recorder.troubles = (_Storing(memory, number),)
+            handler(recorder, caller, (file.fileno(), *arguments))
+            recorder.catch_up(caller)
+        content = bytearray(path.read_bytes())
+    changes = [
+        (effect.offset, bytes(effect.data))
+        for effect in seen
+        if isinstance(effect, Write) and effect.origin is Origin.MAPPED
+    ]
+    assert changes == [(100 + number, bytes([1 + number])) for number in range(len(calls))]
+    assert content[:5] == b"start"
+    recorder.mapped.close()
+
+
+class _Storing:
+    """Stores one byte right before a call is carried out."""
+
+    def __init__(self, memory: mmap.mmap, number: int) -> None:
+        self._memory, self._number = memory, number
+
+    def before(self, intent: Intent) -> int:
+        self._memory[100 + self._number] = 1 + self._number
+        return intent.length
+
+    def after(self, *told: object) -> None:
+        """Nothing depends on it."""

@@ -73,13 +73,17 @@ put("a"); os.chmod("a", 0o4755); os.chown("a", 1234, 4321)
 os.symlink("a", "s"); os.lchown("s", 11, 12)
 put("secret"); os.chmod("secret", 0o600)
 put("b"); os.chmod("b", 0o6777)
+put("c"); os.chmod("c", 0o666)
 import sys
+now = (ctypes.c_long * 4)(0, (1 << 30) - 1, 0, (1 << 30) - 1)
 child = os.fork()
 if not child:
     os.setgroups([4321]); os.setgid(100); os.setuid(1000)
     put("mine"); os.mkdir("dir"); os.rename("mine", "dir/mine")
     raises(errno.EACCES, put, "secret")
     raises(errno.EPERM, os.chmod, "b", 0o600)
+    assert libc.utimensat(-100, b"c", now, 0) == 0  # who may write may do that
+    raises(errno.EPERM, os.utime, "c", (1, 2))
     with open("b", "ab") as file:  # clears both bits: the writer is not privileged
         file.write(b"x")
     os._exit(0)
@@ -98,6 +102,40 @@ put("dir/of-root")
     assert ("openat", errno.EACCES) in outcome.errors()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
+def test_paths_from_a_descriptor_of_who_has_become_somebody_else(runner: Runner) -> None:
+    runner.ok(
+        """
+os.mkdir("d"); os.chmod("d", 0o777)
+d = os.open("d", os.O_RDONLY)
+child = os.fork()
+if not child:
+    os.setgroups([]); os.setgid(100); os.setuid(1000)
+    os.mkdir("e", dir_fd=d)
+    os.close(os.open("e/f", os.O_CREAT | os.O_WRONLY, dir_fd=d))
+    os.rename("e/f", "g", src_dir_fd=d, dst_dir_fd=d)
+    os.chmod("g", 0o600, dir_fd=d)
+    raises(errno.EBADF, os.mkdir, "x", dir_fd=99)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert sorted(os.listdir("d")) == ["e", "g"]
+"""
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change owners")
+def test_owners_with_large_numbers(runner: Runner) -> None:
+    """As nobody has where numbers are 32 bits wide."""
+    runner.ok(
+        """
+put("a"); os.chown("a", 0xFFFFFFFE, 0x80000000)
+assert (os.stat("a").st_uid, os.stat("a").st_gid) == (0xFFFFFFFE, 0x80000000)
+os.chown("a", -1, 5)
+assert (os.stat("a").st_uid, os.stat("a").st_gid) == (0xFFFFFFFE, 5)
+"""
+    )
+
+
 def test_times(runner: Runner) -> None:
     outcome = runner.ok(
         """
@@ -114,6 +152,9 @@ NOW, OMIT = (1 << 30) - 1, (1 << 30) - 2
 assert libc.utimensat(-100, b"d", ctypes.byref(Stamps(1, OMIT, 11, 12)), 0) == 0
 assert libc.utimensat(-100, b"d", ctypes.byref(Stamps(1, 0, 1, 1 << 31)), 0) == -1
 assert ctypes.get_errno() == errno.EINVAL
+before = os.stat("d").st_ctime_ns
+assert libc.utimensat(-100, b"d", ctypes.byref(Stamps(0, OMIT, 0, OMIT)), 0) == 0
+assert os.stat("d").st_ctime_ns == before
 """
     )
     times = [

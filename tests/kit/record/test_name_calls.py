@@ -158,6 +158,9 @@ assert libc.linkat(other, b"", -100, b"by-empty-path", 0x1000) == 0, ctypes.get_
 never = os.open(W, os.O_TMPFILE | os.O_RDWR)
 os.write(never, b"seen by nobody")
 assert os.read(os.open("by-proc", os.O_RDONLY), 10) == b"one more"
+import fcntl
+kept = os.open(W, os.O_TMPFILE | os.O_RDWR | os.O_NOFOLLOW)
+assert fcntl.fcntl(kept, fcntl.F_GETFL) & os.O_NOFOLLOW
 outside = os.open(OUT, os.O_TMPFILE | os.O_RDWR)
 os.write(outside, b"from outside")
 os.link(f"/proc/self/fd/{outside}", "came", src_dir_fd=fd, follow_symlinks=True)
@@ -165,7 +168,7 @@ os.write(outside, b"!")
 """
     )
     effects = [e for o in outcome.operations for e in o.effects]
-    assert sum(isinstance(e, CreateUnnamed) for e in effects) == 3
+    assert sum(isinstance(e, CreateUnnamed) for e in effects) == 4
     assert [e.name for e in effects if isinstance(e, Link)] == [b"by-proc", b"by-empty-path"]
 
 
@@ -242,6 +245,23 @@ raises(errno.EISDIR, os.open, "new/", os.O_CREAT | os.O_WRONLY)
     }
 
 
+def test_ways_to_spell_what_means_the_caller(runner: Runner) -> None:
+    """By /proc/self, which is read as somebody else's by whoever else looks."""
+    outcome = runner.ok(
+        """
+os.mkdir("d")
+d = os.open("d", os.O_RDONLY)
+for number, spelled in enumerate(("/proc/self", "//proc//self", "/./proc/./self", "/proc//self")):
+    os.mkdir(f"{spelled}/cwd/{number}")
+    put(f"{spelled}/fd/{d}/{number}")
+    os.chmod(f"{spelled}/cwd/{number}", 0o700)
+put("//dev//fd//%d//last" % d)
+assert sorted(os.listdir("d")) == ["0", "1", "2", "3", "last"]
+"""
+    )
+    assert outcome.calls.count("mkdir") == 5
+
+
 def test_paths_longer_than_the_kernel_takes_at_once(runner: Runner) -> None:
     """Longer than PATH_MAX in all: made step by step. Capture cannot look at it, so it goes."""
     outcome = runner.ok(
@@ -312,10 +332,14 @@ assert server.getsockname() == "sock"
 client = socket.socket(socket.AF_UNIX)
 client.connect("sock")
 raises(errno.EADDRINUSE, socket.socket(socket.AF_UNIX).bind, "sock")
+os.mkdir("far")
+far = os.open("far", os.O_RDONLY)
+socket.socket(socket.AF_UNIX).bind(f"/proc/self/fd/{far}/near")
 longest = "l" * 107
 socket.socket(socket.AF_UNIX).bind(longest)
 abstract = socket.socket(socket.AF_UNIX); abstract.bind("\\0checkpoint-test-%d" % os.getpid())
-os.mknod("plain", 0o640 | stat.S_IFREG)
+mknodat, unused = 259 if os.uname().machine == "x86_64" else 33, ctypes.c_ulong(1 << 32)
+assert libc.syscall(mknodat, -100, b"plain", 0o640 | stat.S_IFREG, unused) == 0
 os.mkdir("d", 0o777)
 """
     )
@@ -323,6 +347,8 @@ os.mkdir("d", 0o777)
     assert kinds == {
         b"pipe": NodeKind.FIFO,
         b"sock": NodeKind.SOCKET,
+        b"far": NodeKind.DIRECTORY,
+        b"near": NodeKind.SOCKET,
         b"l" * 107: NodeKind.SOCKET,
         b"plain": NodeKind.FILE,
         b"d": NodeKind.DIRECTORY,

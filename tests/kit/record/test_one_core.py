@@ -47,6 +47,19 @@ def test_both_are_kept_on_our_core_and_let_go_again(waiting: subprocess.Popen[by
 
 
 @pytest.mark.skipif(len(EVERYWHERE) == 1, reason="there is one core only")
+def test_where_somebody_else_puts_the_thread_meanwhile_it_stays(
+    waiting: subprocess.Popen[bytes],
+) -> None:
+    one_core = OneCore()
+    theirs = one_core.enter(waiting.pid)
+    elsewhere = {min(EVERYWHERE - os.sched_getaffinity(0))}
+    os.sched_setaffinity(waiting.pid, elsewhere)
+    one_core.leave(waiting.pid, theirs)
+    assert os.sched_getaffinity(waiting.pid) == elsewhere
+    one_core.go()
+
+
+@pytest.mark.skipif(len(EVERYWHERE) == 1, reason="there is one core only")
 @pytest.mark.parametrize("passes_s", [0.0, STAY_MOST_S])
 def test_we_stay_for_a_while_and_no_longer(
     passes_s: float, waiting: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch

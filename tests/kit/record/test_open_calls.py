@@ -83,6 +83,39 @@ assert os.open("lowest", os.O_CREAT | os.O_WRONLY) == free
     assert moved.target_path == b"w/final"
 
 
+def test_paths_that_are_only_found(runner: Runner) -> None:
+    """O_PATH opens nothing, whatever flags it is given with."""
+    outcome = runner.ok(
+        """
+put("a")
+for path in ("a", W + "/a"):
+    for flags in (os.O_CREAT, os.O_TRUNC, os.O_CREAT | os.O_TRUNC, os.O_CREAT | os.O_EXCL):
+        os.close(os.open(path, os.O_PATH | flags))
+    raises(errno.ENOENT, os.open, path + "b", os.O_PATH | os.O_CREAT)
+os.close(os.open(".", os.O_PATH | os.O_TMPFILE))
+assert get("a") == b"some data"
+"""
+    )
+    assert outcome.calls == ["openat", "write"]
+
+
+def test_links_to_descriptors_are_links(runner: Runner) -> None:
+    """Where they are not to be followed, they are not."""
+    outcome = runner.ok(
+        """
+put("a"); put(OUT + "/outside")
+for path in ("a", OUT + "/outside"):
+    link = "/proc/self/fd/%d" % os.open(path, os.O_RDONLY)
+    raises(errno.EEXIST, os.open, link, os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_RDWR)
+    raises(errno.ELOOP, os.open, link, os.O_NOFOLLOW | os.O_TRUNC | os.O_RDWR)
+    assert get(path) == b"some data"
+os.link("a", OUT + "/other")
+raises(errno.EEXIST, os.open, OUT + "/other", os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_RDWR)
+"""
+    )
+    assert outcome.calls == ["openat", "write"]
+
+
 def test_openat2(runner: Runner) -> None:
     outcome = runner.ok(
         """

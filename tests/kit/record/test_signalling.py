@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_checkpoint.record import family
+from pytest_checkpoint.record.belonging import Belonging
+from pytest_checkpoint.record.caller import Caller
+from pytest_checkpoint.record.reply import Fails, PassOn
 from pytest_checkpoint.record.syscalls import native
 from tests.kit.record.conftest import Runner
 
@@ -107,3 +114,23 @@ def test_bystanders_are_reached_and_it_is_told(runner: Runner) -> None:
         outcome = runner.shell(f"kill {bystander.pid}", bystanders=(bystander.pid,))
         assert bystander.wait(10) == -15
     assert outcome.result.strayed == (f"SIGTERM to {bystander.pid} (/bin/cat)",)
+
+
+def test_who_ends_meanwhile_is_no_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody waits for it after it was found, and before it is asked whose it is."""
+    caller, belonging = Caller(os.getpid()), Belonging()
+    child = subprocess.Popen(["/bin/true"], start_new_session=True)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+    def is_below(process: int, spared: set[int]) -> bool:
+        child.wait()
+        return False
+
+    monkeypatch.setattr(family, "is_below", is_below)
+    with pytest.raises(Fails) as failed:
+        belonging.to_process(caller, child.pid, signal.SIGTERM)
+    assert failed.value.error == errno.ESRCH
+    monkeypatch.setattr(family, "group", lambda number: [child.pid])
+    with pytest.raises(PassOn):
+        belonging.to_group(caller, child.pid, signal.SIGTERM)
+    assert belonging.strays == []
