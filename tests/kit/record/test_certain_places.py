@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_checkpoint.record.belonging import Belonging
 from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.directories import Directories
 from pytest_checkpoint.record.operations import (
@@ -24,11 +23,10 @@ from pytest_checkpoint.record.operations import (
     SetMode,
     SetOwner,
 )
-from pytest_checkpoint.record.policy import Policy
 from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.tracked import TrackedTree, identity_of
-from pytest_checkpoint.tree.capture import capture
 from pytest_checkpoint.tree.image import ROOT, NodeId
+from tests.kit.record.recorders import recorder_of, tree_of
 
 if TYPE_CHECKING:
     from tests.kit.record.conftest import Runner
@@ -159,15 +157,7 @@ def recorder(tmp_path: Path) -> Recorder:
     """Of a directory that holds the directory ``d``, which holds ``e`` and the file ``f``."""
     (tmp_path / "d" / "e").mkdir(parents=True)
     (tmp_path / "d" / "f").touch()
-    captured = capture(tmp_path)
-    return Recorder(
-        slot=tmp_path,
-        tree=TrackedTree(captured.image, dict(captured.identities), (0, 0)),
-        policy=Policy(),
-        belonging=Belonging(set(), frozenset()),
-        journal=None,
-        on_step=None,
-    )
+    return recorder_of(tmp_path)
 
 
 def _is_certain(recorder: Recorder, path: str) -> bool:
@@ -224,9 +214,7 @@ def test_a_directory_that_is_made_without_rights(recorder: Recorder) -> None:
 def test_a_directory_that_was_there_before(tmp_path: Path, mode: int) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d").chmod(mode)
-    captured = capture(tmp_path)
-    tree = TrackedTree(captured.image, dict(captured.identities), (0, 0))
-    assert tree.is_passable == (mode == 0o755)
+    assert tree_of(tmp_path).is_passable == (mode == 0o755)
 
 
 def test_nothing_is_certain_but_names_of_recorded_directories(recorder: Recorder) -> None:
@@ -244,8 +232,7 @@ def test_paths_lead_where_they_lead_on_disk_whatever_moves(tmp_path: Path) -> No
         top = tmp_path / str(seed)
         top.mkdir()
         chance = random.Random(seed)
-        captured = capture(top)
-        tree = TrackedTree(captured.image, dict(captured.identities), (0, 0))
+        tree = tree_of(top)
         directories = Directories(tree, os.fsencode(top))
         seen: set[Path] = set()
         for number in range(150):

@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_checkpoint.record.belonging import Belonging
 from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.calls import data
 from pytest_checkpoint.record.client import SlotClient, environment
 from pytest_checkpoint.record.operations import Allocate, Effect, Truncate, Write
-from pytest_checkpoint.record.policy import Policy
-from pytest_checkpoint.record.recorder import Recorder
 from pytest_checkpoint.record.reply import Value
-from pytest_checkpoint.record.tracked import TrackedTree
-from pytest_checkpoint.tree.capture import capture
+from tests.kit.record.recorders import recorder_of
 
 if TYPE_CHECKING:
     from pytest_checkpoint.record.injector import Intent
@@ -499,16 +495,8 @@ def test_an_offset_that_somebody_else_moves_meanwhile(tmp_path: Path, moved_to: 
     path = tmp_path / "a"
     path.write_bytes(bytes(range(100)))
     content = bytearray(path.read_bytes())
-    captured = capture(tmp_path)
     seen: list[Effect] = []
-    recorder = Recorder(
-        slot=tmp_path,
-        tree=TrackedTree(captured.image, dict(captured.identities), (0, 0)),
-        policy=Policy(),
-        belonging=Belonging(),
-        journal=None,
-        on_step=lambda step, effects: seen.extend(effects),
-    )
+    recorder = recorder_of(tmp_path, lambda step, effects: seen.extend(effects))
     with open(path, "r+b", buffering=0) as file:
         recorder.troubles = (_Seeking(file.fileno(), moved_to),)
         file.seek(30)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pytest_checkpoint.record.directories import Directories
 from pytest_checkpoint.record.place import Place
 from pytest_checkpoint.record.tracked import TrackedTree, identity_of
-from pytest_checkpoint.tree.capture import capture
 from pytest_checkpoint.tree.image import ROOT, NodeId
+from tests.kit.record.recorders import tree_of
 
 if TYPE_CHECKING:
     from tests.kit.record.conftest import Runner
@@ -83,7 +83,7 @@ def test_who_keeps_a_descriptor_closes_it(tmp_path: Path) -> None:
         return set(os.listdir("/proc/self/fd"))
 
     before = open_now()
-    directories = Directories(_tree(tmp_path), os.fsencode(tmp_path))
+    directories = Directories(tree_of(tmp_path), os.fsencode(tmp_path))
     first, second = (
         Place(os.open(tmp_path, os.O_PATH), b"x", as_directory=False) for _ in range(2)
     )
@@ -99,15 +99,10 @@ def test_who_keeps_a_descriptor_closes_it(tmp_path: Path) -> None:
     assert open_now() == before
 
 
-def _tree(folder: Path) -> TrackedTree:
-    captured = capture(folder)
-    return TrackedTree(captured.image, dict(captured.identities), (0, 0))
-
-
 def _trees(folder: Path, steps: int, seed: int) -> Iterator[tuple[TrackedTree, Path]]:
     """A tree and the directory that it follows, after each of some random moves."""
     chance = random.Random(seed)
-    tree = _tree(folder)
+    tree = tree_of(folder)
     numbers = itertools.count()
     for _ in range(steps):
         names = [path for path in sorted(folder.rglob("*")) if not path.is_symlink()]

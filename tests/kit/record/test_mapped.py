@@ -8,14 +8,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_checkpoint.record.belonging import Belonging
 from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.calls import data, sizes
 from pytest_checkpoint.record.operations import Effect, MapShared, Origin, Sync, Write
-from pytest_checkpoint.record.policy import Policy
-from pytest_checkpoint.record.recorder import Recorder
-from pytest_checkpoint.record.tracked import TrackedTree
-from pytest_checkpoint.tree.capture import capture
+from tests.kit.record.recorders import recorder_of
 
 if TYPE_CHECKING:
     from pytest_checkpoint.record.calls.table import Handler
@@ -140,16 +136,8 @@ def test_stores_while_a_call_is_carried_out(tmp_path: Path) -> None:
     """Whoever stores does not wait for it, wherever the call itself changes the file."""
     path = tmp_path / "a"
     path.write_bytes(b"start" + bytes((2 << 20) + 95))
-    captured = capture(tmp_path)
     seen: list[Effect] = []
-    recorder = Recorder(
-        slot=tmp_path,
-        tree=TrackedTree(captured.image, dict(captured.identities), (0, 0)),
-        policy=Policy(),
-        belonging=Belonging(),
-        journal=None,
-        on_step=lambda step, effects: seen.extend(effects),
-    )
+    recorder = recorder_of(tmp_path, lambda step, effects: seen.extend(effects))
     node = recorder.tree.node_at(b"a")
     assert node is not None
     caller = Caller(os.getpid())
