@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 
 from pytest_checkpoint.errors import HarnessError
 from pytest_checkpoint.record import codec, operations
+from pytest_checkpoint.record.caller import Caller
 from pytest_checkpoint.record.journal import Journal, load
 from pytest_checkpoint.record.operations import NodeKind, Operation, Origin, Write
 from pytest_checkpoint.tree.content import Content
 from pytest_checkpoint.tree.image import ROOT, Directory, File, Image, Special, Symlink
+from tests.kit.record.recorders import recorder_of
 
 if TYPE_CHECKING:
     from tests.kit.record.conftest import Runner
@@ -204,6 +207,16 @@ def test_the_bytes_of_large_writes_are_not_held_back(tmp_path: Path) -> None:
     with Journal(tmp_path, start, b"", "/slot") as journal:
         journal.append(*_written(1, b"x" * (1 << 20)))
         assert (tmp_path / "data.bin").stat().st_size == 1 << 20
+
+
+def test_the_recorder_tells_how_much_it_has_written(tmp_path: Path) -> None:
+    """Or large writes would be held back in memory."""
+    (tmp_path / "tree").mkdir()
+    recorder = recorder_of(tmp_path / "tree")
+    start = Image({ROOT: Directory(mode=0o700, entries={})})
+    with Journal(tmp_path / "recording", start, b"", "/slot") as recorder.journal:
+        recorder.record(Caller(os.getpid()), "write", b"w/a", Write(1, 0, b"x" * (1 << 20)))
+        assert (tmp_path / "recording" / "data.bin").stat().st_size == 1 << 20
 
 
 @pytest.mark.parametrize("name", ["operations.jsonl", "data.bin"])

@@ -128,6 +128,19 @@ def test_a_thread_that_is_killed_meanwhile(waiting: subprocess.Popen[bytes]) -> 
     assert os.sched_getaffinity(0) == EVERYWHERE
 
 
+@pytest.mark.skipif(len(EVERYWHERE) == 1, reason="there is one core only")
+def test_the_supervisor_goes_when_nothing_comes_any_more(runner: Runner) -> None:
+    runner.ok(
+        """
+import time
+everywhere, until = os.sched_getaffinity(0), time.monotonic() + 20
+put("a")
+while os.sched_getaffinity(os.getppid()) != everywhere:
+    assert time.monotonic() < until
+"""
+    )
+
+
 def test_a_job_that_is_recorded_runs_where_it_wants_to(runner: Runner) -> None:
     runner.ok(
         """

@@ -275,6 +275,27 @@ def _in_child(request: Request, slot: str, lifeline: socket.socket, grace_s: flo
         os._exit(0)
 
 
+def test_the_number_of_who_has_been_waited_for_is_free(runner: Runner) -> None:
+    """In a process of our own, whose only child it is."""
+    process = os.fork()
+    if not process:
+        waited_for: list[int] = []
+        child = -1
+        try:
+            child = os.posix_spawn("/bin/true", ["true"], {})
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+            with ExitStack() as stack, socket.socket() as lifeline:
+                request = runner.request(("true",))
+                execution = supervisor._Execution(request, None, (), lifeline, set(), stack)
+                handles = SimpleNamespace(waited_for=waited_for.append)
+                execution._service = SimpleNamespace(handles=handles)  # type: ignore[assignment]
+                execution._root = execution._deadline = child
+                execution._reap()
+        finally:
+            os._exit(0 if waited_for == [child] else 1)
+    assert os.waitpid(process, 0)[1] == 0
+
+
 def test_a_survivor_is_named_and_ended(runner: Runner) -> None:
     pid_file = runner.folder / "survivor"
     result = _supervise(
