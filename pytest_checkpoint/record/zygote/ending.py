@@ -4,15 +4,18 @@ Runs beside ``child.py``, in the same namespace and under the same rules. Taking
 costs more than most resumes: in a forked child every page that is written to is copied first. So
 only what the child itself has made is taken down, in CPython's own order (``Py_FinalizeEx`` and
 ``finalize_modules`` of 3.10 and later): threads are waited for, atexit handlers run, streams are
-flushed, garbage is collected, then ``__main__`` and the modules imported since. What is reached
-only from modules loaded beforehand is not finalized; what it would still have written is lost.
+flushed, handlers of signals are let go, garbage is collected, then ``__main__`` and the modules
+imported since. What is reached only from modules loaded beforehand is not finalized; what it would
+still have written is lost.
 
 Wherever that could make a difference CPython ends itself: ``sys.exit``, an interrupt, other threads
-that are left, a tracer, a stream that cannot be flushed. After the last atexit handler of the job
-the modules loaded beforehand are taken from it, where it finds what to take down: ``sys.exit``
-would cost as much else as most resumes do.
+that are left, a tracer, something that the job has put into ``sys`` or ``builtins`` (a hook, which
+is taken down after all modules), a stream that cannot be flushed. After the last atexit handler of
+the job the modules loaded beforehand are taken from it, where it finds what to take down:
+``sys.exit`` would cost as much else as most resumes do.
 """
 
+import _signal  # type: ignore[import-not-found]
 import _weakref
 import atexit
 import builtins
@@ -30,9 +33,12 @@ _DELETED = (
     "path", "argv", "ps1", "ps2", "last_type", "last_value", "last_traceback", "last_exc",
     "path_hooks", "path_importer_cache", "meta_path", "__interactivehook__",
 )  # fmt: skip
+_STREAMS = ("stdin", "stdout", "stderr")
 _STAY = frozenset({"sys", "builtins"})
 _alive: "list[Any]" = []
 """Modules loaded beforehand: never taken down."""
+_names: "list[dict[str, Any]]" = []
+"""What was in ``sys`` and in ``builtins`` then."""
 
 _c = ctypes.CDLL(None)
 
@@ -40,8 +46,10 @@ _c = ctypes.CDLL(None)
 def loaded_beforehand() -> None:
     """What is in ``sys.modules`` now is not taken down."""
     _alive[:] = sys.modules.values()
+    _names[:] = [dict(sys.__dict__), dict(builtins.__dict__)]
     # Held by nobody to the very end of an interpreter: so it is held for good.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_alive))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_names))
 
 
 def _hide() -> None:
@@ -52,7 +60,7 @@ def _hide() -> None:
     """
     if not _alive or not _KNOWN or len(sys._current_frames()) > 1:
         return
-    if sys.gettrace() is not None or sys.getprofile() is not None:
+    if sys.gettrace() is not None or sys.getprofile() is not None or _holds_something():
         return
     if gc.isenabled():
         gc.collect()
@@ -72,8 +80,11 @@ def end(code: int) -> None:
         threading._shutdown()
     atexit.unregister(_hide)  # what is taken down, and in which order, is known here
     atexit._run_exitfuncs()
-    if len(sys._current_frames()) > 1 or not _flushed(sys.stdout, sys.stderr):
+    if len(sys._current_frames()) > 1 or _holds_something():
         ctypes.pythonapi.Py_Exit(code)
+    if not _flushed(sys.stdout, sys.stderr):
+        ctypes.pythonapi.Py_Exit(code)
+    _forget_handlers()
     if gc.isenabled():
         gc.collect()
     streams = sys.__stdout__, sys.__stderr__
@@ -109,6 +120,25 @@ def _flushed(*streams: "Any") -> bool:
     return True
 
 
+def _holds_something() -> bool:
+    """Whether the job has put objects of its own into the modules that are taken down last."""
+    return any(
+        before.get(name) is not value
+        and name not in _DELETED
+        and name not in _STREAMS
+        and not isinstance(value, (int, str, type(None)))
+        for module, before in ((sys, _names[0]), (builtins, _names[1]))
+        for name, value in list(module.__dict__.items())
+    )
+
+
+def _forget_handlers() -> None:
+    """As ``_PySignal_Fini``: a method that is a handler holds its object, and that its files."""
+    for number in range(1, _signal.NSIG):
+        if callable(_signal.getsignal(number)):
+            _signal.signal(number, _signal.SIG_DFL)
+
+
 def _take_down() -> None:
     """The modules that the child has made."""
     beforehand = {id(module) for module in _alive}
@@ -120,7 +150,7 @@ def _take_down() -> None:
     ]
     for name in _DELETED:
         setattr(sys, name, None)
-    for name in ("stdin", "stdout", "stderr"):
+    for name in _STREAMS:
         setattr(sys, name, getattr(sys, f"__{name}__", None))
     builtins._ = None  # type: ignore[attr-defined]
     modules.clear()

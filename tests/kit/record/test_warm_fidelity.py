@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kit.record.warm import QUICK, alike, both, script, start
+from tests.kit.record.warm import QUICK, alike, both, lines, script, start
 
 if TYPE_CHECKING:
     from tests.kit.record.conftest import Runner
@@ -326,6 +326,39 @@ sys.exit(3)
     )
     warm = alike(runner, *QUICK, path)
     assert warm.output == "('at exit', True)('garbage', True)"
+
+
+HOLDING = """
+import builtins, os, signal, sys
+class Job:
+    def __init__(self):
+        self.out = open(os.environ["OUTSIDE"] + "/unflushed", "w")
+        self.out.write("kept")
+    def told(self, *_):
+        pass
+job = Job()
+"""
+
+
+@pytest.mark.parametrize("end", ["", "\nsys.exit(3)", "\n1 / 0"], ids=["well", "exit", "uncaught"])
+@pytest.mark.parametrize(
+    "held",
+    [
+        "signal.signal(signal.SIGTERM, job.told)",
+        "sys.excepthook = job.told",
+        "builtins.job = job",
+    ],
+    ids=["signal", "hook", "builtin"],
+)
+def test_an_open_file_of_what_the_interpreter_holds_is_written(
+    runner: Runner, held: str, end: str, request: pytest.FixtureRequest
+) -> None:
+    """A job's object that handles a signal, or exceptions, lives until the interpreter lets go."""
+    path = script(runner, HOLDING + held + end, f"holds-{request.node.callspec.id}.py")
+    unflushed = runner.outside / "unflushed"
+    fresh, warm = both(runner, *QUICK, path, filtered=False)
+    assert lines(warm) == lines(fresh)
+    assert unflushed.read_text() == "kept"
 
 
 def addressless(text: str, way: str) -> str:
