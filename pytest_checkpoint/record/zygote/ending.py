@@ -104,6 +104,7 @@ def can_end_here() -> bool:
     return (
         getattr(sys.stdout, "closed", None) is False
         and _KNOWN
+        and len(sys._current_frames()) == 1  # waiting for them may be interrupted by a handler
         and hasattr(_c, "on_exit")  # else what libraries do at exit would be done too
         and sys.gettrace() is None
         and sys.getprofile() is None

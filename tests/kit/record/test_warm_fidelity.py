@@ -328,6 +328,28 @@ sys.exit(3)
     assert warm.output == "('at exit', True)('garbage', True)"
 
 
+@pytest.mark.parametrize("end", ["", "\n1 / 0"], ids=["well", "uncaught"])
+def test_a_signal_while_threads_are_waited_for(
+    runner: Runner, end: str, request: pytest.FixtureRequest
+) -> None:
+    """Its handler says that the job is to exit: nobody can do so any more."""
+    path = script(
+        runner,
+        """
+import os, signal, sys, threading
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+def late():
+    threading.main_thread().join()
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=late).start()
+"""
+        + end,
+        f"late-{request.node.callspec.id}.py",
+    )
+    warm = alike(runner, *QUICK, path)
+    assert (warm.exit_code, "SystemExit: 3" in warm.error_output) == (1 if end else 0, True)
+
+
 HOLDING = """
 import builtins, os, signal, sys
 class Job:
