@@ -235,6 +235,51 @@ def test_a_module_that_prints_or_fails_is_left_to_the_child(
     )
 
 
+KEEPS_OPEN = {
+    "file": """
+file = open(os.environ["OUTSIDE"] + "/kept-open")
+def taken():
+    return file.readline()
+""",
+    "loop": """
+import asyncio
+loop = asyncio.new_event_loop()
+def taken():
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+""",
+    "socket": """
+import socket
+one, other = socket.socketpair()
+def taken():
+    other.sendall(b"x")
+    return one.recv(9)
+""",
+    "device": """
+device = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
+owner = os.getpid()
+def taken():
+    return owner == os.getpid()
+""",
+}
+
+
+@pytest.mark.parametrize("what", KEEPS_OPEN)
+def test_a_module_that_keeps_something_open_is_left_to_the_child(runner: Runner, what: str) -> None:
+    """What one child reads there the next one would not find any more."""
+    (runner.outside / "kept-open").write_text("first\nsecond\n")
+    script(runner, "import os\n" + KEEPS_OPEN[what], f"lib/site-packages/keeps_{what}.py")
+    path = script(
+        runner,
+        f"import keeps_{what}, os, sys\n"
+        f"print(keeps_{what}.taken(), sorted(os.listdir('/proc/self/fd')))",
+        f"keeps_{what}_script.py",
+    )
+    environment = {"PYTHONPATH": str(runner.folder / "lib" / "site-packages")}
+    for _ in range(2):
+        alike(runner, sys.executable, path, environment=environment)
+
+
 def test_a_file_with_the_name_of_an_installed_module(runner: Runner) -> None:
     script(runner, "raise AttributeError('not the real one')", "shadow/fractions.py")
     path = script(runner, "import statistics\nprint('never')", "shadow/script.py")
