@@ -36,13 +36,20 @@ def first_path(origin: Started, about: Mapping[str, Any]) -> str | None:
 
 
 def wanted(origin: Started, about: Mapping[str, Any], learned: Iterable[str] = ()) -> list[Wanted]:
-    """The installed modules that the command imports for certain, in order; then the learned."""
-    imports = Imports(_places(origin, about), about["builtin"])
+    """The installed modules that the command imports for certain, in order; then the learned.
+
+    :class:`~.command.Fresh` if it may find another one first.
+    """
+    imports = Imports(_places(origin, about), about["builtin"], Path(origin.directory))
     if origin.module is not None:
         found = imports.of_module(origin.module)
     else:
         found = imports.of_script(Path(origin.directory, origin.script or ""))
-    return [*found, *((name, None) for name in learned if imports.is_installed(name))]
+    found = (*found, *((name, None) for name in learned if imports.is_installed(name)))
+    other = imports.other(name for name, _ in found)
+    if other is not None:
+        raise Fresh(f"{other} has the name of an installed module, and sys.path may be changed")
+    return list(found)
 
 
 def _places(origin: Started, about: Mapping[str, Any]) -> list[Place]:

@@ -291,6 +291,45 @@ def test_a_file_with_the_name_of_an_installed_module(runner: Runner) -> None:
     assert warm.fresh_because.endswith("fractions.py has the name of an installed module")
 
 
+@pytest.mark.parametrize(
+    "added",
+    [
+        "os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'vendored')",
+        "str(pathlib.Path(__file__).resolve().parent.parent / 'vendored')",
+        "str(pathlib.Path(__file__).resolve().parent / 'inner' / 'vendored')",
+        "os.environ['OWN'] + '/vendored'",
+    ],
+    ids=["joined", "parents", "parts", "variable"],
+)
+def test_a_folder_that_the_script_puts_before_the_installed_modules(
+    runner: Runner, added: str, request: pytest.FixtureRequest
+) -> None:
+    """Its copy of a module is the one that the job runs with, not the installed one."""
+    name = request.node.callspec.id
+    script(runner, "FROM = 'installed'", f"lib/site-packages/copied_{name}.py")
+    below = "scripts/inner/vendored" if name == "parts" else "vendored"
+    script(runner, "FROM = 'vendored'", f"{name}/{below}/copied_{name}.py")
+    text = f"import os, pathlib, sys\nsys.path.insert(0, {added})\nimport copied_{name} as it"
+    path = script(runner, f"{text}\nprint(it.FROM)", f"{name}/scripts/script.py")
+    environment = {
+        "PYTHONPATH": str(runner.folder / "lib" / "site-packages"),
+        "OWN": str(runner.folder / name),
+    }
+    result = start(runner, sys.executable, path, warm=True, environment=environment)
+    assert result.output == "vendored\n"
+    assert (result.fresh_because or "").endswith("and sys.path may be changed")
+
+
+def test_a_folder_on_the_path_anyway_may_be_named(runner: Runner) -> None:
+    """As may one that has nothing of an installed module's name."""
+    installed = runner.folder / "lib" / "site-packages"
+    script(runner, "", "lib/site-packages/copied_never.py")
+    script(runner, "", "named/vendored/own_alone.py")
+    text = f"import sys\nsys.path[:0] = [{str(installed)!r}, __file__ + '/../vendored']\n"
+    path = script(runner, f"{text}import copied_never, json", "named/script.py")
+    alike(runner, sys.executable, path, environment={"PYTHONPATH": str(installed)})
+
+
 def test_a_script_in_the_workspace(runner: Runner) -> None:
     path = runner.client.workspace / "script.py"
     path.write_text("print(1)")
