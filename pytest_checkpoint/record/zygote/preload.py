@@ -35,6 +35,14 @@ def first_path(origin: Started, about: Mapping[str, Any]) -> str | None:
     return os.path.dirname(os.path.realpath(os.path.join(origin.directory, origin.script)))
 
 
+def require_no_own_start(origin: Started, about: Mapping[str, Any]) -> None:
+    """Own code runs anew in every process: also what Python itself imports when it starts."""
+    own = [place.folder for place in _places(origin, about) if place.own]
+    for file in about["customized"]:
+        if file and Path(origin.directory, file).parent in own:
+            raise Fresh(f"{file} is its own and runs when Python starts")
+
+
 def wanted(origin: Started, about: Mapping[str, Any], learned: Iterable[str] = ()) -> list[Wanted]:
     """The installed modules that the command imports for certain, in order; then the learned.
 

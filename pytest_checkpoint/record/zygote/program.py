@@ -91,6 +91,11 @@ def _about() -> "dict[str, Any]":
         "path": list(sys.path),
         "safe": bool(sys.flags.isolated or getattr(sys.flags, "safe_path", False)),
         "library": getattr(sys.modules["encodings"], "__file__", ""),
+        "customized": [
+            getattr(sys.modules[name], "__file__", None) or ""
+            for name in ("sitecustomize", "usercustomize")
+            if name in sys.modules
+        ],
         "named": "" if sys.flags.ignore_environment else _environment("PYTHONPATH"),
         "builtin": list(sys.builtin_module_names),
     }

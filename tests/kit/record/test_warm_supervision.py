@@ -330,6 +330,21 @@ def test_a_folder_on_the_path_anyway_may_be_named(runner: Runner) -> None:
     alike(runner, sys.executable, path, environment={"PYTHONPATH": str(installed)})
 
 
+def test_what_python_itself_imports_when_it_starts(runner: Runner) -> None:
+    """One of the job's own may do for each process what is not to be had by a fork: a seed."""
+    script(runner, "import random\nrandom.seed(3)", "starting/sitecustomize.py")
+    path = script(runner, "import random\nprint(random.random())", "started.py")
+    environment = {"PYTHONPATH": str(runner.folder / "starting")}
+    fresh, warm = (
+        start(runner, sys.executable, path, warm=warm, environment=environment)
+        for warm in (False, True)
+    )
+    assert warm.output == fresh.output
+    assert (warm.fresh_because or "").endswith(
+        "sitecustomize.py is its own and runs when Python starts"
+    )
+
+
 def test_a_script_in_the_workspace(runner: Runner) -> None:
     path = runner.client.workspace / "script.py"
     path.write_text("print(1)")
