@@ -47,6 +47,9 @@ def loaded_beforehand() -> None:
     """What is in ``sys.modules`` now is not taken down."""
     _alive[:] = sys.modules.values()
     _names[:] = [dict(sys.__dict__), dict(builtins.__dict__)]
+    for name in _STREAMS:  # written when nobody holds them any more
+        _names[0].pop(name, None)
+        _names[0].pop(f"__{name}__", None)
     # Held by nobody to the very end of an interpreter: so it is held for good.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_alive))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_names))
@@ -80,7 +83,7 @@ def end(code: int) -> None:
         threading._shutdown()
     atexit.unregister(_hide)  # what is taken down, and in which order, is known here
     atexit._run_exitfuncs()
-    if len(sys._current_frames()) > 1 or _holds_something():
+    if len(sys._current_frames()) > 1 or _holds_something() or not _streams_are_whole():
         ctypes.pythonapi.Py_Exit(code)
     if not _flushed(sys.stdout, sys.stderr):
         ctypes.pythonapi.Py_Exit(code)
@@ -102,13 +105,24 @@ def can_end_here() -> bool:
     except OSError:
         return False
     return (
-        getattr(sys.stdout, "closed", None) is False
+        _streams_are_whole()
         and _KNOWN
         and len(sys._current_frames()) == 1  # waiting for them may be interrupted by a handler
         and hasattr(_c, "on_exit")  # else what libraries do at exit would be done too
         and sys.gettrace() is None
         and sys.getprofile() is None
     )
+
+
+def _streams_are_whole() -> bool:
+    """Whether standard output is open, and those of the beginning have not been taken apart."""
+    try:
+        for stream in (sys.__stdout__, sys.__stderr__):
+            if stream is not None:
+                stream.closed  # noqa: B018 - ValueError: it is detached
+        return getattr(sys.stdout, "closed", None) is False
+    except Exception:  # noqa: BLE001 - the job's own object, that of standard output, may raise any
+        return False
 
 
 def _flushed(*streams: "Any") -> bool:
@@ -126,7 +140,7 @@ def _holds_something() -> bool:
     return any(
         before.get(name) is not value
         and name not in _DELETED
-        and name not in _STREAMS
+        and name.strip("_") not in _STREAMS
         and not isinstance(value, (int, str, type(None)))
         for module, before in ((sys, _names[0]), (builtins, _names[1]))
         for name, value in list(module.__dict__.items())

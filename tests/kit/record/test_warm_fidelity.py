@@ -350,6 +350,25 @@ threading.Thread(target=late).start()
     assert (warm.exit_code, "SystemExit: 3" in warm.error_output) == (1 if end else 0, True)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "out = sys.stdout.detach()\nout.write(b'written')",
+        "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'latin-1')\nprint('\\xe9', 'written')",
+        "sys.stdout = codecs.getwriter('utf-8')(sys.stdout.detach())\nprint('written')",
+        "sys.stderr = io.TextIOWrapper(sys.stderr.detach())\nprint('written')\n1 / 0",
+        "print('written')\nsys.stdout = type('O', (), {'closed': property(len), 'flush': dict})()",
+    ],
+    ids=["bare", "wrapped", "writer", "error-output", "odd"],
+)
+def test_streams_that_are_taken_apart(
+    runner: Runner, text: str, request: pytest.FixtureRequest
+) -> None:
+    name = f"stream-{request.node.callspec.id}.py"
+    warm = alike(runner, *QUICK, script(runner, f"import codecs, io, sys\n{text}", name))
+    assert "written" in warm.output
+
+
 HOLDING = """
 import builtins, os, signal, sys
 class Job:
