@@ -41,6 +41,11 @@ _names: "list[dict[str, Any]]" = []
 """What was in ``sys`` and in ``builtins`` then."""
 
 _c = ctypes.CDLL(None)
+# Calls a function in C: what that warns of is said to be in "sys", as where nothing runs.
+_NOWHERE = "<sys>" if sys.hexversion >= 0x030D0000 else "sys"
+_called = eval(compile("lambda call, *given: call(*given)", _NOWHERE, "eval"), {"__name__": "sys"})
+if sys.hexversion >= 0x030D0000:
+    _called.__code__ = _called.__code__.replace(co_firstlineno=0)
 
 
 def loaded_beforehand() -> None:
@@ -89,7 +94,7 @@ def end(code: int) -> None:
         ctypes.pythonapi.Py_Exit(code)
     _forget_handlers()
     if gc.isenabled():
-        gc.collect()
+        _called(gc.collect)
     streams = sys.__stdout__, sys.__stderr__
     _take_down()
     if not _flushed(*streams):
@@ -168,21 +173,21 @@ def _take_down() -> None:
     for name in _STREAMS:
         setattr(sys, name, getattr(sys, f"__{name}__", None))
     builtins._ = None  # type: ignore[attr-defined]
-    modules.clear()
-    gc.collect()
+    _called(modules.clear)
+    _called(gc.collect)
     for known in reversed(own):
         module = known()
         if module is not None:
             _emptied(module.__dict__)
         del module
-    gc.collect()
+    _called(gc.collect)
 
 
 def _emptied(names: "dict[str, Any]") -> None:
     """As ``_PyModule_Clear``: those with one underscore first."""
     for name in list(names):
         if name[:1] == "_" and name[1:2] != "_":
-            names[name] = None
+            _called(names.__setitem__, name, None)
     for name in list(names):
         if name != "__builtins__":
-            names[name] = None
+            _called(names.__setitem__, name, None)

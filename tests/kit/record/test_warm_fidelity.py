@@ -369,6 +369,27 @@ def test_streams_that_are_taken_apart(
     assert "written" in warm.output
 
 
+@pytest.mark.parametrize("version", ["this", *OTHERS])
+def test_what_is_warned_of_while_modules_are_taken_down(runner: Runner, version: str) -> None:
+    """No line of ours: in a fresh process nothing runs any more."""
+    path = script(
+        runner,
+        """
+import asyncio
+async def never():
+    pass
+coroutine = never()
+file = open("/dev/null")
+around = []
+around.append((around, open("/dev/zero")))
+""",
+        f"warned-{version}.py",
+    )
+    python = OTHERS.get(version, sys.executable)
+    warm = alike(runner, python, "-I", "-W", "always", path)
+    assert warm.error_output.count(": ResourceWarning") >= 2
+
+
 HOLDING = """
 import builtins, os, signal, sys
 class Job:
