@@ -4,15 +4,18 @@ Runs beside ``child.py``, in the same namespace and under the same rules. Taking
 costs more than most resumes: in a forked child every page that is written to is copied first. So
 only what the child itself has made is taken down, in CPython's own order (``Py_FinalizeEx`` and
 ``finalize_modules`` of 3.10 and later): threads are waited for, atexit handlers run, streams are
-flushed, garbage is collected, then ``__main__`` and the modules imported since. What is reached
-only from modules loaded beforehand is not finalized; what it would still have written is lost.
+flushed, handlers of signals are let go, garbage is collected, then ``__main__`` and the modules
+imported since. What is reached only from modules loaded beforehand is not finalized; what it would
+still have written is lost.
 
 Wherever that could make a difference CPython ends itself: ``sys.exit``, an interrupt, other threads
-that are left, a tracer, a stream that cannot be flushed. After the last atexit handler of the job
-the modules loaded beforehand are taken from it, where it finds what to take down: ``sys.exit``
-would cost as much else as most resumes do.
+that are left, a tracer, something that the job has put into ``sys`` or ``builtins`` (a hook, which
+is taken down after all modules), a stream that cannot be flushed. After the last atexit handler of
+the job the modules loaded beforehand are taken from it, where it finds what to take down:
+``sys.exit`` would cost as much else as most resumes do.
 """
 
+import _signal  # type: ignore[import-not-found]
 import _weakref
 import atexit
 import builtins
@@ -30,18 +33,31 @@ _DELETED = (
     "path", "argv", "ps1", "ps2", "last_type", "last_value", "last_traceback", "last_exc",
     "path_hooks", "path_importer_cache", "meta_path", "__interactivehook__",
 )  # fmt: skip
+_STREAMS = ("stdin", "stdout", "stderr")
 _STAY = frozenset({"sys", "builtins"})
 _alive: "list[Any]" = []
 """Modules loaded beforehand: never taken down."""
+_names: "list[dict[str, Any]]" = []
+"""What was in ``sys`` and in ``builtins`` then."""
 
 _c = ctypes.CDLL(None)
+# Calls a function in C: what that warns of is said to be in "sys", as where nothing runs.
+_NOWHERE = "<sys>" if sys.hexversion >= 0x030D0000 else "sys"
+_called = eval(compile("lambda call, *given: call(*given)", _NOWHERE, "eval"), {"__name__": "sys"})
+if sys.hexversion >= 0x030D0000:
+    _called.__code__ = _called.__code__.replace(co_firstlineno=0)
 
 
 def loaded_beforehand() -> None:
     """What is in ``sys.modules`` now is not taken down."""
     _alive[:] = sys.modules.values()
+    _names[:] = [dict(sys.__dict__), dict(builtins.__dict__)]
+    for name in _STREAMS:  # written when nobody holds them any more
+        _names[0].pop(name, None)
+        _names[0].pop(f"__{name}__", None)
     # Held by nobody to the very end of an interpreter: so it is held for good.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_alive))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_names))
 
 
 def _hide() -> None:
@@ -52,7 +68,7 @@ def _hide() -> None:
     """
     if not _alive or not _KNOWN or len(sys._current_frames()) > 1:
         return
-    if sys.gettrace() is not None or sys.getprofile() is not None:
+    if sys.gettrace() is not None or sys.getprofile() is not None or _holds_something():
         return
     if gc.isenabled():
         gc.collect()
@@ -72,10 +88,13 @@ def end(code: int) -> None:
         threading._shutdown()
     atexit.unregister(_hide)  # what is taken down, and in which order, is known here
     atexit._run_exitfuncs()
-    if len(sys._current_frames()) > 1 or not _flushed(sys.stdout, sys.stderr):
+    if len(sys._current_frames()) > 1 or _holds_something() or not _streams_are_whole():
         ctypes.pythonapi.Py_Exit(code)
+    if not _flushed(sys.stdout, sys.stderr):
+        ctypes.pythonapi.Py_Exit(code)
+    _forget_handlers()
     if gc.isenabled():
-        gc.collect()
+        _called(gc.collect)
     streams = sys.__stdout__, sys.__stderr__
     _take_down()
     if not _flushed(*streams):
@@ -91,12 +110,24 @@ def can_end_here() -> bool:
     except OSError:
         return False
     return (
-        getattr(sys.stdout, "closed", None) is False
+        _streams_are_whole()
         and _KNOWN
+        and len(sys._current_frames()) == 1  # waiting for them may be interrupted by a handler
         and hasattr(_c, "on_exit")  # else what libraries do at exit would be done too
         and sys.gettrace() is None
         and sys.getprofile() is None
     )
+
+
+def _streams_are_whole() -> bool:
+    """Whether standard output is open, and those of the beginning have not been taken apart."""
+    try:
+        for stream in (sys.__stdout__, sys.__stderr__):
+            if stream is not None:
+                stream.closed  # noqa: B018 - ValueError: it is detached
+        return getattr(sys.stdout, "closed", None) is False
+    except Exception:  # noqa: BLE001 - the job's own object, that of standard output, may raise any
+        return False
 
 
 def _flushed(*streams: "Any") -> bool:
@@ -107,6 +138,25 @@ def _flushed(*streams: "Any") -> bool:
     except BaseException:  # noqa: BLE001 - whatever it is, CPython says it better
         return False
     return True
+
+
+def _holds_something() -> bool:
+    """Whether the job has put objects of its own into the modules that are taken down last."""
+    return any(
+        before.get(name) is not value
+        and name not in _DELETED
+        and name.strip("_") not in _STREAMS
+        and not isinstance(value, (int, str, type(None)))
+        for module, before in ((sys, _names[0]), (builtins, _names[1]))
+        for name, value in list(module.__dict__.items())
+    )
+
+
+def _forget_handlers() -> None:
+    """As ``_PySignal_Fini``: a method that is a handler holds its object, and that its files."""
+    for number in range(1, _signal.NSIG):
+        if callable(_signal.getsignal(number)):
+            _signal.signal(number, _signal.SIG_DFL)
 
 
 def _take_down() -> None:
@@ -120,24 +170,24 @@ def _take_down() -> None:
     ]
     for name in _DELETED:
         setattr(sys, name, None)
-    for name in ("stdin", "stdout", "stderr"):
+    for name in _STREAMS:
         setattr(sys, name, getattr(sys, f"__{name}__", None))
     builtins._ = None  # type: ignore[attr-defined]
-    modules.clear()
-    gc.collect()
+    _called(modules.clear)
+    _called(gc.collect)
     for known in reversed(own):
         module = known()
         if module is not None:
             _emptied(module.__dict__)
         del module
-    gc.collect()
+    _called(gc.collect)
 
 
 def _emptied(names: "dict[str, Any]") -> None:
     """As ``_PyModule_Clear``: those with one underscore first."""
     for name in list(names):
         if name[:1] == "_" and name[1:2] != "_":
-            names[name] = None
+            _called(names.__setitem__, name, None)
     for name in list(names):
         if name != "__builtins__":
-            names[name] = None
+            _called(names.__setitem__, name, None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeGuard
@@ -23,6 +23,12 @@ None: it was seen to be imported, perhaps without success.
 
 _MOST_BYTES: Final = 1 << 20
 _MOST_FILES: Final = 1000
+_PATH: Final = {("sys", "path"), ("site", "addsitedir")}
+"""By what folders are added to look for modules in."""
+_MOST_WORDS: Final = 200
+_LONGEST_WORD: Final = 200
+_ABOVE: Final = 3
+"""Folders above a file, its own among them, from which another may be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,12 @@ class _Found:
 class Imports:
     """The modules reached from one file. ``builtin``: names that need no file."""
 
-    def __init__(self, places: Sequence[Place], builtin: Sequence[str]) -> None:
+    def __init__(
+        self, places: Sequence[Place], builtin: Sequence[str], directory: Path | None = None
+    ) -> None:
         self._places = places
+        self._directory = directory
+        self._added: dict[Path, None] = {}
         self._builtin = frozenset(builtin)
         self._read: set[Path] = set()
         self._wanted: dict[Wanted, None] = {}
@@ -70,6 +80,23 @@ class Imports:
         found = self._find(top)
         return found is not None and not found.own
 
+    def other(self, names: Iterable[str]) -> Path | None:
+        """A module of one of these names that a file which was read may put before the installed.
+
+        It mentions ``sys.path``. Which folders it adds there only running it would tell: all that
+        it can name are looked into.
+        """
+        known = {place.folder.resolve() for place in self._places}
+        tops = dict.fromkeys(name.partition(".")[0] for name in names)
+        for folder in self._added:
+            if folder in known:
+                continue
+            for top in tops:
+                file = _source(folder, top)
+                if file is not None:
+                    return file
+        return None
+
     # --- reading ---
 
     def _visit(self, file: Path, package: str, *, is_main: bool = False) -> None:
@@ -82,6 +109,8 @@ class Imports:
             tree = ast.parse(file.read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError):
             return  # whoever runs it will be told
+        if _mentions_path(tree):
+            self._added |= dict.fromkeys(_folders_named(file, self._directory, tree))
         for statement in _executed(tree.body, is_main=is_main):
             if isinstance(statement, ast.Import):
                 for alias in statement.names:
@@ -184,6 +213,49 @@ def _asks_for_main(statement: ast.stmt) -> TypeGuard[ast.If]:
         and len(test.ops) == 1
         and isinstance(test.ops[0], ast.Eq)
     )
+
+
+def _mentions_path(tree: ast.Module) -> bool:
+    return any(
+        (isinstance(node, ast.Attribute) and (_name(node.value), node.attr) in _PATH)
+        or (
+            isinstance(node, ast.ImportFrom)
+            and any((node.module, alias.name) in _PATH for alias in node.names)
+        )
+        for node in ast.walk(tree)
+    )
+
+
+def _name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _folders_named(file: Path, directory: Path | None, tree: ast.Module) -> Iterator[Path]:
+    """Those above the file, and all that its texts name below them: alone, and as one path."""
+    words = {"": None}
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign | ast.For):
+            texts = _texts(statement)
+            parts = [text.strip(os.sep) for text in texts]
+            words |= dict.fromkeys([*texts, *parts, os.path.join("", *parts)])
+    own = file.resolve().parent
+    bases = [*(own, *own.parents)[:_ABOVE], *([] if directory is None else [directory])]
+    for word in list(words)[:_MOST_WORDS]:
+        for base in bases:
+            if os.path.isdir(base / word):
+                yield (base / word).resolve()
+
+
+def _texts(statement: ast.stmt) -> list[str]:
+    """What may name folders, in the order in which it is written."""
+    found = [
+        node
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    found.sort(key=lambda node: (node.lineno, node.col_offset))
+    texts = [str(node.value) for node in found]
+    return [text for text in texts if len(text) <= _LONGEST_WORD and text.isprintable()]
 
 
 def _absolute(statement: ast.ImportFrom, package: str) -> str | None:

@@ -20,7 +20,12 @@ from pytest_checkpoint.record.launch import CannotStart, Limits, Started, like_a
 from pytest_checkpoint.record.request import Request
 from pytest_checkpoint.record.syscalls import native
 from pytest_checkpoint.record.zygote.command import Fresh, PythonCommand
-from pytest_checkpoint.record.zygote.preload import first_path, require_no_shadow, wanted
+from pytest_checkpoint.record.zygote.preload import (
+    first_path,
+    require_no_own_start,
+    require_no_shadow,
+    wanted,
+)
 from pytest_checkpoint.record.zygote.watch import Watch
 
 _PROGRAM: Final = str(Path(__file__).with_name("program.py"))
@@ -148,6 +153,7 @@ class Interpreter:
                 raise Fresh(
                     f"{about['implementation']} {_dotted(version)} is not known well enough"
                 )
+            require_no_own_start(self._origin, about)
             chosen = wanted(self._origin, about, self._learned)
             chosen = [one for one in chosen if one[0] not in self._unwanted]
             self._control.send(marshal.dumps(chosen, 2))

@@ -35,14 +35,29 @@ def first_path(origin: Started, about: Mapping[str, Any]) -> str | None:
     return os.path.dirname(os.path.realpath(os.path.join(origin.directory, origin.script)))
 
 
+def require_no_own_start(origin: Started, about: Mapping[str, Any]) -> None:
+    """Own code runs anew in every process: also what Python itself imports when it starts."""
+    own = [place.folder for place in _places(origin, about) if place.own]
+    for file in about["customized"]:
+        if file and Path(origin.directory, file).parent in own:
+            raise Fresh(f"{file} is its own and runs when Python starts")
+
+
 def wanted(origin: Started, about: Mapping[str, Any], learned: Iterable[str] = ()) -> list[Wanted]:
-    """The installed modules that the command imports for certain, in order; then the learned."""
-    imports = Imports(_places(origin, about), about["builtin"])
+    """The installed modules that the command imports for certain, in order; then the learned.
+
+    :class:`~.command.Fresh` if it may find another one first.
+    """
+    imports = Imports(_places(origin, about), about["builtin"], Path(origin.directory))
     if origin.module is not None:
         found = imports.of_module(origin.module)
     else:
         found = imports.of_script(Path(origin.directory, origin.script or ""))
-    return [*found, *((name, None) for name in learned if imports.is_installed(name))]
+    found = (*found, *((name, None) for name in learned if imports.is_installed(name)))
+    other = imports.other(name for name, _ in found)
+    if other is not None:
+        raise Fresh(f"{other} has the name of an installed module, and sys.path may be changed")
+    return list(found)
 
 
 def _places(origin: Started, about: Mapping[str, Any]) -> list[Place]:

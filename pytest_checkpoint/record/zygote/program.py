@@ -38,6 +38,7 @@ _MESSAGE = 1 << 20
 _ANCILLARY = 256
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
+_ALIKE_FOR_ALL = frozenset({"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 
 _libc = ctypes.CDLL(None)
 
@@ -90,6 +91,11 @@ def _about() -> "dict[str, Any]":
         "path": list(sys.path),
         "safe": bool(sys.flags.isolated or getattr(sys.flags, "safe_path", False)),
         "library": getattr(sys.modules["encodings"], "__file__", ""),
+        "customized": [
+            getattr(sys.modules[name], "__file__", None) or ""
+            for name in ("sitecustomize", "usercustomize")
+            if name in sys.modules
+        ],
         "named": "" if sys.flags.ignore_environment else _environment("PYTHONPATH"),
         "builtin": list(sys.builtin_module_names),
     }
@@ -141,6 +147,7 @@ def _preload(
     posix.umask(mask)
     here = posix.getcwd()
     before = _own_folders()
+    opened = _descriptors_open()
     for name, names in wanted:
         above = name.rpartition(".")[0]
         if names is None and above and above not in sys.modules:
@@ -156,6 +163,8 @@ def _preload(
                 stream.flush()
         if _printed(output):
             return {"unwanted": name, "why": "prints when it is imported"}
+        if _descriptors_open() - opened:
+            return {"unwanted": name, "why": "keeps something open"}
         if names is None and _own_folders() != before:
             if not is_untouched():
                 return {"unwanted": name, "why": "looks into the workspace or TMPDIR"}
@@ -165,6 +174,22 @@ def _preload(
         "names": sorted({name.partition(".")[0] for name in sys.modules if name not in _bare}),
         "why": _changed(mask, here) or _unfit(),
     }
+
+
+def _descriptors_open() -> "set[str]":
+    """Children would share them: a position in a file, a connection, a device that knows its user.
+
+    Whatever is open for all the same way is none of them.
+    """
+    found = set()
+    for number in posix.listdir("/proc/self/fd"):
+        try:
+            to = posix.readlink("/proc/self/fd/" + number)
+        except OSError:
+            continue  # that of the listing itself
+        if to not in _ALIKE_FOR_ALL:
+            found.add(number)
+    return found
 
 
 def _own_folders() -> "list[int | None]":

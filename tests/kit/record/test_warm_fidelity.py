@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kit.record.warm import QUICK, alike, both, script, start
+from tests.kit.record.warm import QUICK, alike, both, lines, script, start
 
 if TYPE_CHECKING:
     from tests.kit.record.conftest import Runner
@@ -326,6 +326,101 @@ sys.exit(3)
     )
     warm = alike(runner, *QUICK, path)
     assert warm.output == "('at exit', True)('garbage', True)"
+
+
+@pytest.mark.parametrize("end", ["", "\n1 / 0"], ids=["well", "uncaught"])
+def test_a_signal_while_threads_are_waited_for(
+    runner: Runner, end: str, request: pytest.FixtureRequest
+) -> None:
+    """Its handler says that the job is to exit: nobody can do so any more."""
+    path = script(
+        runner,
+        """
+import os, signal, sys, threading
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+def late():
+    threading.main_thread().join()
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=late).start()
+"""
+        + end,
+        f"late-{request.node.callspec.id}.py",
+    )
+    warm = alike(runner, *QUICK, path)
+    assert (warm.exit_code, "SystemExit: 3" in warm.error_output) == (1 if end else 0, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "out = sys.stdout.detach()\nout.write(b'written')",
+        "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'latin-1')\nprint('\\xe9', 'written')",
+        "sys.stdout = codecs.getwriter('utf-8')(sys.stdout.detach())\nprint('written')",
+        "sys.stderr = io.TextIOWrapper(sys.stderr.detach())\nprint('written')\n1 / 0",
+        "print('written')\nsys.stdout = type('O', (), {'closed': property(len), 'flush': dict})()",
+    ],
+    ids=["bare", "wrapped", "writer", "error-output", "odd"],
+)
+def test_streams_that_are_taken_apart(
+    runner: Runner, text: str, request: pytest.FixtureRequest
+) -> None:
+    name = f"stream-{request.node.callspec.id}.py"
+    warm = alike(runner, *QUICK, script(runner, f"import codecs, io, sys\n{text}", name))
+    assert "written" in warm.output
+
+
+@pytest.mark.parametrize("version", ["this", *OTHERS])
+def test_what_is_warned_of_while_modules_are_taken_down(runner: Runner, version: str) -> None:
+    """No line of ours: in a fresh process nothing runs any more."""
+    path = script(
+        runner,
+        """
+import asyncio
+async def never():
+    pass
+coroutine = never()
+file = open("/dev/null")
+around = []
+around.append((around, open("/dev/zero")))
+""",
+        f"warned-{version}.py",
+    )
+    python = OTHERS.get(version, sys.executable)
+    warm = alike(runner, python, "-I", "-W", "always", path)
+    assert warm.error_output.count(": ResourceWarning") >= 2
+
+
+HOLDING = """
+import builtins, os, signal, sys
+class Job:
+    def __init__(self):
+        self.out = open(os.environ["OUTSIDE"] + "/unflushed", "w")
+        self.out.write("kept")
+    def told(self, *_):
+        pass
+job = Job()
+"""
+
+
+@pytest.mark.parametrize("end", ["", "\nsys.exit(3)", "\n1 / 0"], ids=["well", "exit", "uncaught"])
+@pytest.mark.parametrize(
+    "held",
+    [
+        "signal.signal(signal.SIGTERM, job.told)",
+        "sys.excepthook = job.told",
+        "builtins.job = job",
+    ],
+    ids=["signal", "hook", "builtin"],
+)
+def test_an_open_file_of_what_the_interpreter_holds_is_written(
+    runner: Runner, held: str, end: str, request: pytest.FixtureRequest
+) -> None:
+    """A job's object that handles a signal, or exceptions, lives until the interpreter lets go."""
+    path = script(runner, HOLDING + held + end, f"holds-{request.node.callspec.id}.py")
+    unflushed = runner.outside / "unflushed"
+    fresh, warm = both(runner, *QUICK, path, filtered=False)
+    assert lines(warm) == lines(fresh)
+    assert unflushed.read_text() == "kept"
 
 
 def addressless(text: str, way: str) -> str:

@@ -235,6 +235,51 @@ def test_a_module_that_prints_or_fails_is_left_to_the_child(
     )
 
 
+KEEPS_OPEN = {
+    "file": """
+file = open(os.environ["OUTSIDE"] + "/kept-open")
+def taken():
+    return file.readline()
+""",
+    "loop": """
+import asyncio
+loop = asyncio.new_event_loop()
+def taken():
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+""",
+    "socket": """
+import socket
+one, other = socket.socketpair()
+def taken():
+    other.sendall(b"x")
+    return one.recv(9)
+""",
+    "device": """
+device = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
+owner = os.getpid()
+def taken():
+    return owner == os.getpid()
+""",
+}
+
+
+@pytest.mark.parametrize("what", KEEPS_OPEN)
+def test_a_module_that_keeps_something_open_is_left_to_the_child(runner: Runner, what: str) -> None:
+    """What one child reads there the next one would not find any more."""
+    (runner.outside / "kept-open").write_text("first\nsecond\n")
+    script(runner, "import os\n" + KEEPS_OPEN[what], f"lib/site-packages/keeps_{what}.py")
+    path = script(
+        runner,
+        f"import keeps_{what}, os, sys\n"
+        f"print(keeps_{what}.taken(), sorted(os.listdir('/proc/self/fd')))",
+        f"keeps_{what}_script.py",
+    )
+    environment = {"PYTHONPATH": str(runner.folder / "lib" / "site-packages")}
+    for _ in range(2):
+        alike(runner, sys.executable, path, environment=environment)
+
+
 def test_a_file_with_the_name_of_an_installed_module(runner: Runner) -> None:
     script(runner, "raise AttributeError('not the real one')", "shadow/fractions.py")
     path = script(runner, "import statistics\nprint('never')", "shadow/script.py")
@@ -244,6 +289,60 @@ def test_a_file_with_the_name_of_an_installed_module(runner: Runner) -> None:
     assert "not the real one" in warm.error_output
     assert warm.fresh_because is not None
     assert warm.fresh_because.endswith("fractions.py has the name of an installed module")
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'vendored')",
+        "str(pathlib.Path(__file__).resolve().parent.parent / 'vendored')",
+        "str(pathlib.Path(__file__).resolve().parent / 'inner' / 'vendored')",
+        "os.environ['OWN'] + '/vendored'",
+    ],
+    ids=["joined", "parents", "parts", "variable"],
+)
+def test_a_folder_that_the_script_puts_before_the_installed_modules(
+    runner: Runner, added: str, request: pytest.FixtureRequest
+) -> None:
+    """Its copy of a module is the one that the job runs with, not the installed one."""
+    name = request.node.callspec.id
+    script(runner, "FROM = 'installed'", f"lib/site-packages/copied_{name}.py")
+    below = "scripts/inner/vendored" if name == "parts" else "vendored"
+    script(runner, "FROM = 'vendored'", f"{name}/{below}/copied_{name}.py")
+    text = f"import os, pathlib, sys\nsys.path.insert(0, {added})\nimport copied_{name} as it"
+    path = script(runner, f"{text}\nprint(it.FROM)", f"{name}/scripts/script.py")
+    environment = {
+        "PYTHONPATH": str(runner.folder / "lib" / "site-packages"),
+        "OWN": str(runner.folder / name),
+    }
+    result = start(runner, sys.executable, path, warm=True, environment=environment)
+    assert result.output == "vendored\n"
+    assert (result.fresh_because or "").endswith("and sys.path may be changed")
+
+
+def test_a_folder_on_the_path_anyway_may_be_named(runner: Runner) -> None:
+    """As may one that has nothing of an installed module's name."""
+    installed = runner.folder / "lib" / "site-packages"
+    script(runner, "", "lib/site-packages/copied_never.py")
+    script(runner, "", "named/vendored/own_alone.py")
+    text = f"import sys\nsys.path[:0] = [{str(installed)!r}, __file__ + '/../vendored']\n"
+    path = script(runner, f"{text}import copied_never, json", "named/script.py")
+    alike(runner, sys.executable, path, environment={"PYTHONPATH": str(installed)})
+
+
+def test_what_python_itself_imports_when_it_starts(runner: Runner) -> None:
+    """One of the job's own may do for each process what is not to be had by a fork: a seed."""
+    script(runner, "import random\nrandom.seed(3)", "starting/sitecustomize.py")
+    path = script(runner, "import random\nprint(random.random())", "started.py")
+    environment = {"PYTHONPATH": str(runner.folder / "starting")}
+    fresh, warm = (
+        start(runner, sys.executable, path, warm=warm, environment=environment)
+        for warm in (False, True)
+    )
+    assert warm.output == fresh.output
+    assert (warm.fresh_because or "").endswith(
+        "sitecustomize.py is its own and runs when Python starts"
+    )
 
 
 def test_a_script_in_the_workspace(runner: Runner) -> None:
