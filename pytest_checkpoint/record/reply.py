@@ -76,9 +76,9 @@ def failing(error: OSError) -> Exception:
 
 def answer(listener: kernel.Listener, notification: kernel.Notification, reply: Reply) -> None:
     """Let the caller go on with it."""
-    if type(reply) is Value:
+    if isinstance(reply, Value):
         listener.answer(notification, reply.value)
-    elif type(reply) is Failure:
+    elif isinstance(reply, Failure):
         listener.fail(notification, reply.error)
     else:
         error = listener.answer_descriptor(notification, *reply)

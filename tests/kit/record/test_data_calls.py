@@ -522,5 +522,7 @@ class _Seeking:
         os.lseek(self._descriptor, self._to, os.SEEK_SET)
         return intent.length
 
-    def after(self, *told: object) -> None:
+    def after(
+        self, call: str, path: bytes, target_path: bytes, effects: tuple[Effect, ...], error: int
+    ) -> None:
         """Nothing depends on it."""

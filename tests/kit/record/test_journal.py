@@ -79,8 +79,10 @@ _operations = st.builds(
 
 
 def _line(operation: Operation, data: codec.DataWriter) -> str:
-    fields = dataclasses.astuple(operation)
-    return codec.encode_step((*fields[:3], operation.effects, *fields[4:]), data)
+    one = operation
+    called = one.step, one.call, one.path, one.effects, one.target_path
+    told = one.process, one.thread, one.time_ns, one.error, one.node
+    return codec.encode_step((*called, *told), data)
 
 
 def _reader(data: bytes) -> codec.Reader:

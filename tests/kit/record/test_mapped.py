@@ -179,5 +179,7 @@ class _Storing:
         self._memory[100 + self._number] = 1 + self._number
         return intent.length
 
-    def after(self, *told: object) -> None:
+    def after(
+        self, call: str, path: bytes, target_path: bytes, effects: tuple[Effect, ...], error: int
+    ) -> None:
         """Nothing depends on it."""
